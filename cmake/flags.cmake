@@ -1,0 +1,37 @@
+# What every translation unit of this tree is compiled with. `weft_flags` is linked privately by
+# our own targets only, so that nothing of it leaks into a program that uses Weft.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(weft_flags INTERFACE)
+target_compile_options(weft_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wundef -Werror -fvisibility=hidden -fno-plt>
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+# gcc 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+target_compile_definitions(weft_flags INTERFACE
+  WEFT_DEBUG=$<BOOL:${WEFT_DEBUG}> $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>)
+
+# Instrumentation must cover the tests and everything they link, so it is set for the whole tree.
+if(WEFT_SANITIZE STREQUAL "asan")
+  # Not enum: a C program may pass any int for one, and gets an error code.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=enum -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(WEFT_SANITIZE STREQUAL "tsan")
+  # gcc warns that TSan does not model stand-alone fences. That is known: where a fence matters,
+  # the code for this build says what it does instead (base/sanitizer/tsan).
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-error=tsan> $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  add_link_options(-fsanitize=thread)
+elseif(NOT WEFT_SANITIZE STREQUAL "none")
+  message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}'; it may be none, asan or tsan")
+endif()

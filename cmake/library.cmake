@@ -1,0 +1,83 @@
+# The library, twice: weft_static (libweft.a) and weft_shared (libweft.so.0).
+#
+# What differs by machine or by instrumentation is a choice of file, made here:
+#   src/arch/<isa>/               only the one of the target
+#   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; found by its plain file name
+
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" WEFT_ISA)
+if(WEFT_ISA MATCHES "^(amd64|x86_64)$")
+  set(WEFT_ISA x86_64)
+endif()
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(HWLOC REQUIRED hwloc)
+find_package(Threads REQUIRED)
+
+file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/src/*.S)
+set(foreign ${WEFT_SOURCES})
+list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer)/[^/]+/")
+list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_SANITIZE})/")
+list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
+
+# Frames that call a unit in assembly are found through the frame pointer by unwinders, which do not
+# see the words that the assembly pushes.
+set_source_files_properties(
+  ${PROJECT_SOURCE_DIR}/src/worker/switching.cpp ${PROJECT_SOURCE_DIR}/src/klt/klt.cpp
+  PROPERTIES COMPILE_OPTIONS -fno-omit-frame-pointer)
+
+function(weft_configure target)
+  if(WEFT_ISA STREQUAL x86_64)
+    target_compile_options(${target} PRIVATE -mno-red-zone)  # the switch pushes words of its own
+  endif()
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
+            ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_SANITIZE})
+  target_include_directories(${target} SYSTEM PRIVATE ${HWLOC_INCLUDE_DIRS})
+  target_link_directories(${target} PUBLIC ${HWLOC_LIBRARY_DIRS})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  # By name, not by path: a program linked with -static then finds libhwloc.a.
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
+endfunction()
+
+add_library(weft_static STATIC ${WEFT_SOURCES})
+add_library(weft::static ALIAS weft_static)
+weft_configure(weft_static)
+target_link_libraries(weft_static PUBLIC hwloc Threads::Threads)
+set_target_properties(weft_static PROPERTIES OUTPUT_NAME weft EXPORT_NAME static)
+
+# Tests and benchmarks that look inside link this one: the static library and its private headers.
+add_library(weft_internals INTERFACE)
+target_link_libraries(weft_internals INTERFACE weft_static weft_flags)
+target_include_directories(weft_internals INTERFACE
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
+  ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_SANITIZE})
+
+# For programs linked with -static: Debian's libhwloc.a wants libudev, of which there is no static
+# version. hwloc asks it about disks only, which we never do; see the file.
+add_library(weft_noudev STATIC cmake/noudev.c)
+target_link_libraries(weft_noudev PRIVATE $<BUILD_INTERFACE:weft_flags>)
+set_target_properties(weft_noudev PROPERTIES EXPORT_NAME noudev)
+add_library(weft_static_program INTERFACE)
+target_link_options(weft_static_program INTERFACE -static -Wl,--undefined=udev_new)
+target_link_libraries(weft_static_program INTERFACE weft_static weft_noudev hwloc weft_noudev)
+set_target_properties(weft_static_program PROPERTIES EXPORT_NAME static_program)
+add_library(weft::static_program ALIAS weft_static_program)
+
+set(WEFT_INSTALLED weft_static weft_noudev weft_static_program)
+if(WEFT_SHARED)
+  add_library(weft_shared SHARED ${WEFT_SOURCES})
+  add_library(weft::weft ALIAS weft_shared)
+  weft_configure(weft_shared)
+  target_link_libraries(weft_shared PRIVATE hwloc Threads::Threads)
+  set(map ${PROJECT_SOURCE_DIR}/src/weft.map)
+  target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now)
+  set_target_properties(weft_shared PROPERTIES
+    OUTPUT_NAME weft EXPORT_NAME weft SOVERSION 0 LINK_DEPENDS ${map})
+  list(APPEND WEFT_INSTALLED weft_shared)
+else()
+  add_library(weft::weft ALIAS weft_static)
+endif()
+

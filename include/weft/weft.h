@@ -1,0 +1,428 @@
+// weft.h: Weft for C11 programs.
+//
+// Words: a *work unit* is what is scheduled: a *ULT* (user-level thread, may suspend anywhere) or a
+// *tasklet* (runs to completion on its caller's stack, may not suspend). Ready units wait in
+// *pools*; a *scheduler* picks the next unit from its pools; a *worker* is a virtual processor that
+// runs one scheduler; a *KLT* (kernel-level thread) carries a worker.
+//
+// Contexts named below: "ULT", "tasklet", "scheduler" (a scheduler's own code), "KLT" (any kernel
+// thread that does not belong to Weft), "any" (all of them). No function here may be called from a
+// signal handler unless it says so. Functions return WEFT_OK or an error code; nothing is changed
+// when they fail unless they say so.
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+
+#ifndef WEFT_API
+#define WEFT_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- errors ------------------------------------------------------------------------------------
+
+typedef enum weft_error {
+  WEFT_OK = 0,
+  WEFT_ERR_UNINITIALIZED,  // weft_initialize() has not been called (or weft_finalize() has)
+  WEFT_ERR_INVALID,        // an argument is null, out of range, or refers to something freed
+  WEFT_ERR_CONTEXT,        // not allowed here: e.g. suspending in a tasklet, join from a tasklet
+  WEFT_ERR_SELF,           // a unit may not do this to itself (join, free, yield to)
+  WEFT_ERR_JOINED,         // another joiner has this unit already
+  WEFT_ERR_STATE,          // the object is not in a state that allows this (see the function)
+  WEFT_ERR_NO_MEMORY,      // memory or address space is used up
+  WEFT_ERR_NO_KLT,         // the kernel refused another thread
+  WEFT_ERR_STACK_TOO_SMALL,  // the stack is smaller than WEFT_STACK_MIN
+  WEFT_ERR_BUSY,           // try-operations: it would have to wait
+  WEFT_ERR_NOT_OWNER,      // unlock by somebody who does not hold the mutex
+  WEFT_ERR_LIMIT,          // a fixed limit is reached (keys, pools of one scheduler, workers)
+  WEFT_ERR_UNSUPPORTED,    // this kernel or machine cannot do it
+  WEFT_ERR_CANCELLED,      // the unit was cancelled before it could do this
+} weft_error_t;
+
+// A sentence for an error code; never null. Context: any, also before weft_initialize().
+WEFT_API const char* weft_strerror(int error);
+
+// ---- handles -----------------------------------------------------------------------------------
+
+typedef struct weft_unit* weft_unit_t;
+typedef struct weft_pool* weft_pool_t;
+typedef struct weft_sched* weft_sched_t;
+typedef struct weft_worker* weft_worker_t;
+typedef struct weft_key* weft_key_t;
+
+// ---- the runtime -------------------------------------------------------------------------------
+
+// Zero in any field means: as the environment (WEFT_...) says, else the default.
+typedef struct weft_options {
+  unsigned workers;   // number of workers; default: usable CPUs (affinity, cpuset, cgroup quota)
+  size_t stack_size;  // bytes of stack of a ULT; default 128 KiB
+  // 1: bind workers to CPUs (default), -1: do not. A kernel thread that the program starts from a ULT
+  // inherits the binding of the worker: see docs/hand-over.md.
+  int bind;
+  unsigned idle_spin_us;  // how long an idle worker looks for work before it sleeps; default 20
+} weft_options_t;
+
+// Starts the runtime; the calling thread becomes the *primary ULT*, on worker 0, which only ever
+// runs it on this thread. Calls nest and are counted; only the first one's options count. Where the
+// kernel refuses threads it goes on with fewer workers and says so on stderr.
+// Context: KLT (nested calls: any). Errors: NO_MEMORY, STACK_TOO_SMALL, LIMIT (more than 1024
+// workers), UNSUPPORTED (kernel before Linux 4.14).
+WEFT_API int weft_initialize(const weft_options_t* options);
+
+// Undoes one weft_initialize(). The last one does not wait for units: those still alive are an error.
+// It yields up to 1000 times, for detached units that are just ending. Terminated units that were
+// not freed go with it, without the destructors of their unit-local values.
+// Context: the last one: the primary ULT. Errors: UNINITIALIZED, CONTEXT (not the primary ULT),
+// STATE (units are alive: they are listed on stderr, and the runtime goes on).
+WEFT_API int weft_finalize(void);
+
+WEFT_API bool weft_initialized(void);
+
+// "0.1.0".
+WEFT_API const char* weft_version(void);
+
+// ---- work units --------------------------------------------------------------------------------
+
+#define WEFT_STACK_MIN 16384
+#define WEFT_PRIORITIES 8  // priorities are 0 (lowest) … WEFT_PRIORITIES - 1; default 4
+#define WEFT_PRIORITY_DEFAULT 4
+
+// How a ULT is started (dissertation, table 3.1). AUTO picks by itself: on the joiner's stack, on
+// the scheduler's stack, or on a stack of its own (see docs/running.md). A stack size, stack memory
+// or WEFT_FP_OWN means a stack of its own with any technique.
+typedef enum weft_technique {
+  WEFT_TECHNIQUE_AUTO = 0,
+  WEFT_TECHNIQUE_SC,     // on the scheduler's stack, promoted when it suspends
+  WEFT_TECHNIQUE_SS_L,   // own stack, allocated when it first runs; scheduler restarted, not saved
+  WEFT_TECHNIQUE_SS,     // own stack, allocated at creation; scheduler restarted, not saved
+  WEFT_TECHNIQUE_JOINER, // like SC, and may be run on its joiner's stack (what AUTO allows)
+} weft_technique_t;
+
+typedef enum weft_fp_environment {
+  WEFT_FP_SHARED = 0,  // inherited at creation, then shared with whatever runs on the worker
+  WEFT_FP_OWN,         // rounding mode, exception masks: saved and restored at each switch
+} weft_fp_environment_t;
+
+// Of a tasklet only name, pool, worker, priority and pinned count; a stack size or stack memory is
+// INVALID.
+typedef struct weft_unit_attr {
+  const char* name;          // copied, at most 31 bytes; null: none
+  size_t stack_size;         // bytes; 0: default. A size of its own means a stack of its own
+  void* stack_memory;        // stack_size bytes (not 0) of the caller's memory; null: Weft's
+  weft_pool_t pool;          // home pool; null: that of `worker`, else the calling worker's
+  weft_worker_t worker;      // its pool is the home pool; null: any. `pool` and this: INVALID
+  weft_technique_t technique;
+  weft_fp_environment_t fp_environment;
+  int priority;              // 0 … WEFT_PRIORITIES - 1; counts in priority pools only
+  bool pinned;               // may not migrate: runs only on workers that pop its home pool itself
+} weft_unit_attr_t;
+
+#define WEFT_UNIT_ATTR_INIT \
+  { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false }
+
+typedef enum weft_unit_state {
+  WEFT_UNIT_FRESH,       // created or revived, has not run yet
+  WEFT_UNIT_READY,       // in a pool, has run before
+  WEFT_UNIT_RUNNING,
+  WEFT_UNIT_BLOCKED,     // suspended, waiting for something
+  WEFT_UNIT_TERMINATED,  // its function has ended, or it was cancelled
+} weft_unit_state_t;
+
+typedef void (*weft_fn)(void* arg);
+
+// Creates a ULT or a tasklet that runs fn(arg), and pushes it to its home pool. attr may be null.
+// With unit == null the unit is detached: it frees itself at its end. Otherwise *unit is written
+// before the unit can run.
+// Context: any. Does not block. Errors: UNINITIALIZED, INVALID, NO_MEMORY, STACK_TOO_SMALL.
+WEFT_API int weft_ult_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr,
+                             weft_unit_t* unit);
+WEFT_API int weft_tasklet_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr,
+                                 weft_unit_t* unit);
+
+// Creates n ULTs that run fn((char*)args + i * stride). units: n handles, or null for detached ones.
+// On an error the units created so far are still good, and *created (may be null) says how many.
+// Context and errors as weft_ult_create().
+WEFT_API int weft_ult_create_many(size_t n, weft_fn fn, void* args, size_t stride,
+                                  const weft_unit_attr_t* attr, weft_unit_t* units,
+                                  size_t* created);
+
+// Waits until the unit has terminated. A fresh unit may be run right here, on the caller's stack.
+// Joining one that has terminated is OK, also a second time.
+// Context: ULT, scheduler, KLT. Suspends (a KLT blocks; a main scheduler blocks its worker).
+// Errors: UNINITIALIZED, INVALID (freed, detached, or the primary ULT), SELF, JOINED (somebody else
+// is joining it just now), CONTEXT (from a tasklet, also where the unit has terminated).
+WEFT_API int weft_join(weft_unit_t unit);
+// Joins all of them in order; returns the first error, after having tried them all.
+WEFT_API int weft_join_many(size_t n, const weft_unit_t* units);
+
+// Joins the unit if nobody has, frees it, and sets *unit to null. Context and errors as weft_join();
+// then the handle stays as it is.
+WEFT_API int weft_free(weft_unit_t* unit);
+WEFT_API int weft_free_many(size_t n, weft_unit_t* units);
+
+// Gives a terminated, not freed unit a new function, and pushes it to its home pool again. Its
+// attributes and unit-local values are kept; that it was cancelled is forgotten.
+// Context: any. Errors: UNINITIALIZED, INVALID, STATE (it has not terminated).
+WEFT_API int weft_revive(weft_unit_t unit, weft_fn fn, void* arg);
+
+// Lets other ready units run first; returns at once if there are none. In a tasklet and in a
+// scheduler it does nothing; on a KLT it is sched_yield().
+WEFT_API void weft_yield(void);
+
+// Runs `unit`, if it is ready, at once in the caller's place; the caller becomes ready.
+// Context: ULT. Errors: UNINITIALIZED, INVALID, SELF, CONTEXT, STATE (not ready where this worker
+// can take it at once: then the caller has only yielded). It can take a unit out of its own default
+// pool, and one that has not started out of any built-in pool that it pops; under a user-defined or
+// stacked scheduler, none.
+WEFT_API int weft_yield_to(weft_unit_t unit);
+
+// Suspends the calling ULT until weft_resume(). A resume that comes first is not lost: then this
+// returns at once (at most one resume is remembered). Context: ULT. Errors: UNINITIALIZED, CONTEXT.
+WEFT_API int weft_suspend(void);
+
+// Makes a ULT that has suspended itself, or is about to, ready again. It does not end other waits
+// (join, mutex, …). Context: any. Errors: UNINITIALIZED, INVALID, STATE (terminated).
+WEFT_API int weft_resume(weft_unit_t unit);
+
+// Ends the calling ULT from the middle of its function. Frames of C++ code on its stack are left
+// without running destructors: C++ programs use weft::this_thread::exit(). Undefined with forks
+// outstanding (weft_fork_push() without its pop). Context: ULT that is not the primary one. Returns
+// only on an error: UNINITIALIZED, CONTEXT.
+WEFT_API int weft_exit(void);
+
+// Asks a unit to end: one that has not started never will; a ULT ends at its next yield,
+// weft_suspend() or weft_cancel_point(), as by weft_exit(). One that is in weft_suspend() is woken
+// for it; one that waits for a join, mutex, condition variable, barrier or event is not. A tasklet
+// that runs is not stopped. Context: any. Does not wait. Errors: INVALID, CONTEXT (the primary ULT).
+WEFT_API int weft_cancel(weft_unit_t unit);
+WEFT_API void weft_cancel_point(void);
+
+// Changes a unit's home pool. It moves there at its next push; one that runs and is not suspended
+// moves at its next yield. One that waits in a pool is not taken out of it. Context: any.
+// Errors: INVALID, STATE (pinned, or it runs on the stack of a joiner that is pinned).
+WEFT_API int weft_migrate(weft_unit_t unit, weft_pool_t pool);
+
+// The calling unit; null on a KLT and in a scheduler. Context: any.
+WEFT_API weft_unit_t weft_self(void);
+
+WEFT_API bool weft_is_ult(weft_unit_t unit);
+WEFT_API weft_unit_state_t weft_unit_state(weft_unit_t unit);
+WEFT_API const char* weft_unit_name(weft_unit_t unit);  // "" if it has none
+WEFT_API uint64_t weft_unit_id(weft_unit_t unit);       // unique in the process's life
+WEFT_API int weft_unit_priority(weft_unit_t unit);
+WEFT_API int weft_unit_set_priority(weft_unit_t unit, int priority);
+WEFT_API weft_pool_t weft_unit_pool(weft_unit_t unit);
+WEFT_API size_t weft_unit_stack_size(weft_unit_t unit);  // 0: it has no stack of its own now
+// Deepest use of the unit's own stack so far, in bytes; 0 unless WEFT_STACK_WATERMARK=on.
+WEFT_API size_t weft_unit_stack_used(weft_unit_t unit);
+
+// Unit-local storage: one value per key and unit. The destructor (may be null) is called with each
+// value that is not null when a unit is freed (a detached one: when it ends; the primary ULT: at the
+// last weft_finalize()). On a KLT the values are the thread's. Freeing a key drops its values without
+// a destructor. Context: any; also without the runtime. Errors: LIMIT (512 keys), INVALID, NO_MEMORY.
+WEFT_API int weft_key_create(void (*destructor)(void* value), weft_key_t* key);
+WEFT_API int weft_key_free(weft_key_t* key);
+WEFT_API int weft_key_set(weft_key_t key, void* value);
+WEFT_API void* weft_key_get(weft_key_t key);
+
+// ---- pools -------------------------------------------------------------------------------------
+
+// Who may use a pool at the same time: one worker alone (PRIV); single/multiple producers and
+// consumers. Several consumers of a pool that is meant for one are an error that is not detected;
+// several producers are always borne (a mutex that is unlocked elsewhere pushes its waiter).
+typedef enum weft_access {
+  WEFT_ACCESS_PRIV,
+  WEFT_ACCESS_SPSC,
+  WEFT_ACCESS_SPMC,
+  WEFT_ACCESS_MPSC,
+  WEFT_ACCESS_MPMC,
+} weft_access_t;
+
+typedef enum weft_pool_kind {
+  WEFT_POOL_FIFO,
+  WEFT_POOL_LIFO,
+  WEFT_POOL_DEQUE,     // the consumer that pushed takes the newest, others the oldest
+  WEFT_POOL_PRIORITY,  // highest priority first, FIFO within one
+} weft_pool_kind_t;
+
+// A user-defined pool. push, pop and size may be called by any worker that uses the pool; they may
+// lock, allocate and block (a blocked callback blocks its worker; weft_self() is null in it). The
+// pool keeps the handles it was given, in whatever order it likes; it never looks inside.
+typedef struct weft_pool_ops {
+  void* (*create)(void* arg);               // may be null; result is passed as `self`
+  void (*free)(void* self);                 // may be null
+  void (*push)(void* self, weft_unit_t unit);
+  weft_unit_t (*pop)(void* self);           // null if empty
+  size_t (*size)(void* self);
+} weft_pool_ops_t;
+
+WEFT_API int weft_pool_create(weft_pool_kind_t kind, weft_access_t access, weft_pool_t* pool);
+WEFT_API int weft_pool_create_user(const weft_pool_ops_t* ops, void* arg, weft_pool_t* pool);
+// Errors: INVALID, STATE (units or schedulers still use it, or it is a worker's own).
+WEFT_API int weft_pool_free(weft_pool_t* pool);
+// While others use it: a moment's figure; of a worker's own pool it may be too high.
+WEFT_API size_t weft_pool_size(weft_pool_t pool);
+// For schedulers and code of their kind: takes a unit out of the pool; the caller owes it a
+// weft_sched_run() or a weft_pool_push(). Null if empty.
+WEFT_API weft_unit_t weft_pool_pop(weft_pool_t pool);
+// Puts such a unit into a pool, which becomes its home. Errors: INVALID, STATE (it is not ready, or
+// is in a pool).
+WEFT_API int weft_pool_push(weft_pool_t pool, weft_unit_t unit);
+
+// ---- schedulers --------------------------------------------------------------------------------
+
+typedef enum weft_sched_kind {
+  WEFT_SCHED_BASIC,       // pools in order, now and then from another one on; spins, then sleeps
+  WEFT_SCHED_BASIC_WAIT,  // sleeps as soon as all are empty, without spinning
+  WEFT_SCHED_PRIORITY,    // always the first pool that is not empty
+  // First pool, then steals from its others in random order. The one that a worker is given by
+  // default is of this kind, and steals from the pools of all other such workers.
+  WEFT_SCHED_RANDWS,
+} weft_sched_kind_t;
+
+// A user-defined scheduler: run() loops, picks units with weft_pool_pop() and runs them with
+// weft_sched_run() until weft_sched_should_stop(); it calls weft_sched_idle() when it finds nothing.
+typedef struct weft_sched_ops {
+  void* (*create)(weft_sched_t sched, void* arg);  // may be null; result: weft_sched_data()
+  void (*free)(weft_sched_t sched, void* data);    // may be null
+  void (*run)(weft_sched_t sched, void* data);
+} weft_sched_ops_t;
+
+// n pools (null or n == 0: one new FIFO pool, MPMC, that is freed with it). At most 64.
+// Errors: INVALID, LIMIT, NO_MEMORY.
+WEFT_API int weft_sched_create(weft_sched_kind_t kind, size_t n, const weft_pool_t* pools,
+                               weft_sched_t* sched);
+WEFT_API int weft_sched_create_user(const weft_sched_ops_t* ops, void* arg, size_t n,
+                                    const weft_pool_t* pools, weft_sched_t* sched);
+// Errors: INVALID, STATE (a worker uses it, it runs as a unit, or its own pool is not empty).
+WEFT_API int weft_sched_free(weft_sched_t* sched);
+WEFT_API size_t weft_sched_pools(weft_sched_t sched, size_t max, weft_pool_t* pools);
+WEFT_API void* weft_sched_data(weft_sched_t sched);
+
+// Pushes a scheduler into a pool as a ULT of its own: it runs there, stacked on the scheduler that
+// picks it, until it is told to finish and its pools are empty, or told to exit. *unit (may be
+// null) is joined like any other. Errors: UNINITIALIZED, INVALID, NO_MEMORY, STATE (it is in use).
+WEFT_API int weft_sched_push(weft_sched_t sched, weft_pool_t pool, weft_unit_t* unit);
+// Both also stop the worker whose main scheduler it is.
+WEFT_API int weft_sched_finish(weft_sched_t sched);  // stop when the pools are empty
+WEFT_API int weft_sched_exit(weft_sched_t sched);    // stop now; units stay in the pools
+
+// For a user-defined scheduler's run():
+// Runs a unit until it ends, yields or suspends. May return on another KLT. Errors: INVALID, CONTEXT
+// (a KLT, a tasklet).
+WEFT_API int weft_sched_run(weft_sched_t sched, weft_unit_t unit);
+WEFT_API bool weft_sched_should_stop(weft_sched_t sched);
+// Nothing was found: suspends (stacked), or spins and then sleeps (main), until a pool of the
+// scheduler is pushed to or it shall stop. May return without a reason.
+WEFT_API void weft_sched_idle(weft_sched_t sched);
+
+// ---- workers -----------------------------------------------------------------------------------
+
+// Starts a worker with that main scheduler (null: a default one, with a pool of its own). It has no
+// CPU until weft_worker_bind() gives it one.
+// Context: any. Errors: UNINITIALIZED, INVALID, NO_KLT, NO_MEMORY (also: 1024 workers are there),
+// STATE (the scheduler is in use).
+WEFT_API int weft_worker_create(weft_sched_t sched, weft_worker_t* worker);
+// Waits until the worker's scheduler has finished (its pools are empty), and stops it. A ULT yields
+// meanwhile. Suspended units that only this worker may run are not waited for: they go on when it is
+// revived. Context: ULT, KLT. Errors: SELF (from the worker itself), INVALID, STATE (worker 0).
+WEFT_API int weft_worker_join(weft_worker_t worker);
+WEFT_API int weft_worker_free(weft_worker_t* worker);  // joins it first
+WEFT_API int weft_worker_revive(weft_worker_t worker); // a joined one; otherwise STATE
+// Binds to one CPU (a number as in sched_setaffinity). From the worker itself at once; of another
+// one when it next changes its KLT. -1: it is not bound any more from its next KLT on; a KLT keeps
+// the CPUs that it has. Errors: INVALID (also a CPU that the process may not use).
+WEFT_API int weft_worker_bind(weft_worker_t worker, int cpu);
+WEFT_API int weft_worker_cpu(weft_worker_t worker);    // -1: not bound
+// Replaces the main scheduler; the old one is left to its owner. Units stay in their pools.
+// The caller goes on under the new one, with its first pool as home.
+// Context: ULT on that worker. Errors: INVALID, STATE (another caller, or the scheduler is in use).
+WEFT_API int weft_worker_set_sched(weft_worker_t worker, weft_sched_t sched);
+WEFT_API weft_sched_t weft_worker_sched(weft_worker_t worker);
+WEFT_API weft_pool_t weft_worker_pool(weft_worker_t worker);  // its scheduler's first pool
+WEFT_API weft_worker_t weft_worker_self(void);                // null on a KLT
+WEFT_API unsigned weft_worker_index(weft_worker_t worker);
+WEFT_API weft_worker_t weft_worker_get(unsigned index);       // null if there is none
+WEFT_API unsigned weft_worker_count(void);                    // those that run
+
+typedef struct weft_worker_stats {
+  uint64_t units_run;        // units started by a scheduler, forks left out
+  uint64_t units_claimed;    // units run on their joiner's stack
+  uint64_t forks;            // forks that a scheduler has run: stolen, or left behind by their ULT
+  uint64_t switches;         // suspensions and yields
+  uint64_t steals;           // successful steals from other workers
+  uint64_t sleeps;           // times it went to sleep in the kernel
+  uint64_t handovers;        // times it changed its KLT
+  uint64_t promotions;       // scheduler stacks kept by a unit that suspended
+} weft_worker_stats_t;
+// Counters are read while the worker runs: each one is exact, they need not belong together.
+WEFT_API int weft_worker_stats(weft_worker_t worker, weft_worker_stats_t* stats);
+
+// ---- synchronisation ---------------------------------------------------------------------------
+// Between ULTs on any worker and KLTs at once. Waiters suspend (a KLT sleeps in the kernel). A mutex
+// is looked at a few times before, where its holder may be running on another worker; nobody spins
+// until something happens. All have static initialisers and need no weft_initialize().
+// A tasklet may not wait: CONTEXT, where it would have to. A main scheduler's code blocks its worker.
+// Cancellation does not end a wait. INVALID: null, or a barrier of 0.
+
+typedef struct weft_mutex { uint32_t state; uint32_t pad; void* waiters[3]; } weft_mutex_t;
+#define WEFT_MUTEX_INIT { 0, 0, { 0, 0, 0 } }
+WEFT_API int weft_mutex_lock(weft_mutex_t* mutex);     // CONTEXT: contended in a tasklet
+WEFT_API int weft_mutex_trylock(weft_mutex_t* mutex);  // BUSY
+WEFT_API int weft_mutex_unlock(weft_mutex_t* mutex);   // NOT_OWNER: it is not locked
+
+typedef struct weft_cond { uint32_t state; uint32_t pad; void* waiters[3]; } weft_cond_t;
+#define WEFT_COND_INIT { 0, 0, { 0, 0, 0 } }
+WEFT_API int weft_cond_wait(weft_cond_t* cond, weft_mutex_t* mutex);
+WEFT_API int weft_cond_signal(weft_cond_t* cond);
+WEFT_API int weft_cond_broadcast(weft_cond_t* cond);
+
+typedef struct weft_barrier {
+  uint32_t state;
+  uint32_t count;    // participants
+  uint32_t arrived;
+  uint32_t pad;
+  void* waiters[3];
+} weft_barrier_t;
+#define WEFT_BARRIER_INIT(n) { 0, (n), 0, 0, { 0, 0, 0 } }
+WEFT_API int weft_barrier_wait(weft_barrier_t* barrier, bool* last);  // last may be null
+
+// Once set, waiters pass until it is reset.
+typedef struct weft_event { uint32_t state; uint32_t pad; void* waiters[3]; } weft_event_t;
+#define WEFT_EVENT_INIT { 0, 0, { 0, 0, 0 } }
+WEFT_API int weft_event_wait(weft_event_t* event);
+WEFT_API int weft_event_set(weft_event_t* event);
+WEFT_API int weft_event_reset(weft_event_t* event);
+WEFT_API bool weft_event_is_set(const weft_event_t* event);
+
+// ---- fork and join of a callable on the caller's stack (what weft::fork_join is made of) --------
+
+// Lives in the frame of the caller, who must pass every pushed fork to weft_fork_pop() in reverse
+// order before it leaves that frame: also before weft_exit() or an end by cancellation.
+typedef struct weft_fork {
+  void (*invoke)(struct weft_fork* self);  // run by whoever takes it; must not throw
+  void* unit;     // owned by Weft from here on
+  uint64_t slot;
+} weft_fork_t;
+
+// Offers the fork to other workers. In a scheduler and on a KLT it is only remembered.
+// Context: any. Does not block.
+WEFT_API void weft_fork_push(weft_fork_t* fork);
+// Takes the newest fork back. True: nobody has it, the caller runs it itself, inline. False: somebody
+// else took it, and it has ended by now. Until then the caller was suspended; a tasklet, which cannot
+// suspend, has blocked its worker. Context: that of the push.
+WEFT_API bool weft_fork_pop(weft_fork_t* fork);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // WEFT_H

@@ -1,0 +1,18 @@
+// weft.hpp: Weft for C++20 programs, thin over weft.h.
+//
+//   weft::runtime rt;                                   // start; ends with the scope
+//   weft::thread t([](int n) { work(n); }, 3);          // a ULT with std::thread's interface
+//   t.join();                                           // an exception of the callable arrives here
+//   auto [a, b] = weft::fork_join(f, g);                // both run, maybe at the same time
+//   weft::parallel_for(0, n, [&](int i) { v[i] *= 2; });
+//
+// Words and contexts are those of weft.h. Errors are thrown as weft::error, whose code() has the
+// values of weft_error_t.
+#pragma once
+
+#include "weft/fork_join.hpp"
+#include "weft/parallel.hpp"
+#include "weft/runtime.hpp"
+#include "weft/sync.hpp"
+#include "weft/task_group.hpp"
+#include "weft/thread.hpp"

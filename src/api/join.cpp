@@ -1,0 +1,208 @@
+// join.cpp: waiting for a unit's end, and freeing it.
+//
+// A fresh unit that nobody has started is run here and now, on the joiner's stack (docs/running.md). The
+// fast path is the one where it lies in the ring of the joiner's own worker: then no atomic
+// instruction is needed.
+#include "api/handles.hpp"
+#include "klt/guard.hpp"
+#include "unit/local.hpp"
+#include "worker/exceptions.hpp"
+#include "worker/runtime.hpp"
+#include "worker/tasklet.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Runs a fresh ULT, just taken out of its pool, on the stack of its joiner `self`. Returns the worker.
+[[gnu::always_inline]] inline Worker* run_claimed(Worker* worker, Unit* self, Unit* unit) noexcept {
+  weft_fn fn = unit->fn;
+  void* arg = unit->arg;
+  unit->host = self->host;
+  unit_transition(unit, UnitState::kRunning);
+  const bool saved = save_exceptions(self);
+  klt_set_current(unit);
+  guard_leave(worker);
+  call_with_exit(fn, arg, &unit->exit_frame);
+  worker = guard_enter_on_klt();
+  klt_set_current(self);
+  if (__builtin_expect(saved, 0)) restore_exceptions(self);
+  return worker;
+}
+
+Worker* run_claimed_tasklet(Worker* worker, Unit* self, Unit* unit) noexcept {
+  const bool saved = save_exceptions(self);
+  const uintptr_t floor = klt_claim_floor();
+  klt_set_claim_floor(kNoClaim);
+  run_tasklet_body(worker, unit);
+  klt_set_claim_floor(floor);
+  klt_set_current(self);
+  if (__builtin_expect(saved, 0)) restore_exceptions(self);
+  return worker;
+}
+
+// Runs the unit, which has just been taken out of its pool; afterwards it has terminated. Whether others
+// may know it as joined yet is the caller's business.
+[[gnu::always_inline]] inline Worker* run_here(Worker* worker, Unit* unit) noexcept {
+  Unit* self = klt_current();
+  count(worker->stats.units_claimed);
+  unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
+  if (__builtin_expect(unit_is(unit, flag::kTasklet), 0)) {
+    worker = run_claimed_tasklet(worker, self, unit);
+  } else {
+    worker = run_claimed(worker, self, unit);
+  }
+  unit_transition(unit, UnitState::kTerminated);
+  return worker;
+}
+
+// The header of a unit that its joiner may run: fresh, not cancelled, no attributes.
+constexpr uint64_t kPlainUlt = unit_header_of(UnitState::kFresh, flag::kClaimable, 0, false);
+constexpr uint64_t kPlainTasklet =
+    unit_header_of(UnitState::kFresh, flag::kClaimable | flag::kTasklet, 0, false);
+constexpr uint64_t kHeaderMask = kHeaderButPriority & ~(uint64_t{flag::kTasklet} << 32);
+static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
+
+// Whether the calling ULT has room for it, and is in a place where it may; see klt_set_claim_floor().
+[[gnu::always_inline]] inline bool may_claim() noexcept {
+  return reinterpret_cast<uintptr_t>(stack_pointer()) > klt_claim_floor();
+}
+
+// Takes the unit out of the ring of this worker, if it may be run here.
+[[gnu::always_inline]] inline bool claim_from_ring(Worker* worker, Unit* unit) noexcept {
+  return (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() &&
+         unit->joiner.load(std::memory_order_relaxed) == 0 && worker->lane.remove_private(unit);
+}
+
+int join_error(Worker* worker, const Unit* unit) noexcept {
+  if (worker != nullptr && klt_current() == unit) return WEFT_ERR_SELF;
+  if (unit_state(unit) == UnitState::kFree || unit_is(unit, flag::kDetached | flag::kPrimary)) {
+    return WEFT_ERR_INVALID;
+  }
+  return may_wait(worker) ? WEFT_OK : WEFT_ERR_CONTEXT;
+}
+
+// Waits by the general way. *worker may be another one afterwards.
+[[gnu::noinline]] int join_slow(Worker*& worker, Unit* unit) noexcept {
+  if (const int error = join_error(worker, unit); error != WEFT_OK) return error;
+  if (unit->joiner.load(std::memory_order_acquire) == kJoinDone) return WEFT_OK;
+  if (worker != nullptr && (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() &&
+      unit->joiner.load(std::memory_order_relaxed) == 0) {
+    Pool* pool = unit->pool.load(std::memory_order_relaxed);
+    if (pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, unit)) {
+      worker = run_here(worker, unit);
+      // Release: a foreign thread may ask.
+      unit->joiner.store(kJoinDone, std::memory_order_release);
+      return WEFT_OK;
+    }
+  }
+  Waiter waiter;
+  waiter_init(worker, waiter);
+  uintptr_t nobody = 0;
+  // Release: whoever ends the unit sees the waiter. Acquire: we see what the unit has done.
+  if (!unit->joiner.compare_exchange_strong(nobody, reinterpret_cast<uintptr_t>(&waiter),
+                                            std::memory_order_acq_rel)) {
+    return nobody == kJoinDone ? WEFT_OK : WEFT_ERR_JOINED;
+  }
+  worker = waiter_wait(worker, waiter);
+  return WEFT_OK;
+}
+
+// The destructors of its unit-local values are the user's code: the guard is down meanwhile.
+[[gnu::noinline]] Worker* drop_values(Worker* worker, Unit* unit) noexcept {
+  if (worker != nullptr) guard_leave(worker);
+  locals_destroy(unit);
+  return guard_enter();
+}
+
+// weft_free() of a unit that has been taken out of the ring.
+[[gnu::noinline]] int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+  worker = run_here(worker, unit);
+  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
+  recycle_unit(worker, unit);
+  *handle = nullptr;
+  guard_leave(worker);
+  return WEFT_OK;
+}
+
+[[gnu::noinline]] int run_and_join(Worker* worker, Unit* unit) noexcept {
+  worker = run_here(worker, unit);
+  // Release: a foreign thread may ask.
+  unit->joiner.store(kJoinDone, std::memory_order_release);
+  guard_leave(worker);
+  return WEFT_OK;
+}
+
+[[gnu::noinline]] int free_slow(weft_unit_t* handle) noexcept {
+  if (handle == nullptr || *handle == nullptr) return WEFT_ERR_INVALID;
+  Unit* unit = from_handle(*handle);
+  Worker* worker = guard_enter();
+  if (worker == nullptr && !runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  const int error = join_slow(worker, unit);
+  if (error == WEFT_OK) {
+    if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
+    recycle_unit(worker, unit);
+    *handle = nullptr;
+  }
+  if (worker != nullptr) guard_leave(worker);
+  return error;
+}
+
+[[gnu::noinline]] int join_guarded(Unit* unit) noexcept {
+  if (unit == nullptr) return WEFT_ERR_INVALID;
+  Worker* worker = guard_enter();
+  if (worker == nullptr && !runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  const int error = join_slow(worker, unit);
+  if (worker != nullptr) guard_leave(worker);
+  return error;
+}
+
+}  // namespace
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+// Both: everything but the common case is a tail call, so that it costs no saved registers.
+int weft_join(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  if (__builtin_expect(unit != nullptr && klt_register_valid(), 1)) {
+    if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
+      if (claim_from_ring(worker, unit)) return run_and_join(worker, unit);
+    }
+  }
+  return join_guarded(unit);
+}
+
+int weft_free(weft_unit_t* handle) {
+  if (__builtin_expect(handle != nullptr && *handle != nullptr && klt_register_valid(), 1)) {
+    if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
+      Unit* unit = from_handle(*handle);
+      if (claim_from_ring(worker, unit)) return run_and_free(worker, unit, handle);
+    }
+  }
+  return free_slow(handle);
+}
+
+int weft_join_many(size_t n, const weft_unit_t* units) {
+  if (n > 0 && units == nullptr) return WEFT_ERR_INVALID;
+  int first = WEFT_OK;
+  for (size_t i = 0; i < n; ++i) {
+    const int error = weft_join(units[i]);
+    if (first == WEFT_OK) first = error;
+  }
+  return first;
+}
+
+int weft_free_many(size_t n, weft_unit_t* units) {
+  if (n > 0 && units == nullptr) return WEFT_ERR_INVALID;
+  int first = WEFT_OK;
+  for (size_t i = 0; i < n; ++i) {
+    const int error = weft_free(&units[i]);
+    if (first == WEFT_OK) first = error;
+  }
+  return first;
+}
+
+}  // extern "C"

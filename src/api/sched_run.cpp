@@ -1,0 +1,151 @@
+// sched_run.cpp: what a user-defined or stacked scheduler calls while it runs.
+#include <sched.h>
+
+#include "api/handles.hpp"
+#include "base/spin_lock.hpp"
+#include "klt/guard.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// A built-in scheduler as a loop in a ULT.
+void run_builtin(Sched* sched) noexcept {
+  while (!weft_sched_should_stop(to_handle(sched))) {
+    Worker* worker = guard_enter();
+    Unit* unit = sched_pick(sched, worker);
+    if (unit != nullptr) run_from_scheduler(worker, unit);
+    guard_leave(guard_worker());
+    if (unit == nullptr) weft_sched_idle(to_handle(sched));
+  }
+}
+
+void stacked_main(void* arg) {
+  auto* sched = static_cast<Sched*>(arg);
+  sched->unit.store(from_handle(weft_self()), std::memory_order_relaxed);
+  if (sched->user) {
+    sched->ops.run(to_handle(sched), sched->data);
+  } else {
+    run_builtin(sched);
+  }
+  sched->unit.store(nullptr, std::memory_order_relaxed);
+  sched->stacked.store(false, std::memory_order_release);
+}
+
+// Stacked schedulers that sleep. Whoever wakes one takes its waiter; it leaves the list by itself.
+struct IdleScheds {
+  SpinLock lock;
+  Sched* head = nullptr;
+};
+IdleScheds idle_scheds;
+
+void enter_idle(Sched* sched) noexcept {
+  idle_scheds.lock.lock();
+  sched->next_idle = idle_scheds.head;
+  idle_scheds.head = sched;
+  idle_scheds.lock.unlock();
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    sched->pools[i]->idle_scheds.fetch_add(1, std::memory_order_seq_cst);
+  }
+}
+
+void leave_idle(Sched* sched) noexcept {
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    sched->pools[i]->idle_scheds.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  idle_scheds.lock.lock();
+  for (Sched** link = &idle_scheds.head; *link != nullptr; link = &(*link)->next_idle) {
+    if (*link == sched) {
+      *link = sched->next_idle;
+      break;
+    }
+  }
+  idle_scheds.lock.unlock();
+}
+
+bool pops(const Sched* sched, const Pool* pool) noexcept {
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    if (sched->pools[i] == pool) return true;
+  }
+  return false;
+}
+
+// A stacked scheduler suspends until one of its pools is pushed to, or it gets an order.
+void idle_stacked(Worker* worker, Sched* sched) noexcept {
+  Waiter waiter;
+  waiter_init(worker, waiter);
+  sched->idle.store(&waiter, std::memory_order_seq_cst);
+  enter_idle(sched);
+  // Full fences here and in wake_for_pool(): either we see the unit, or the pusher sees us.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool awake = sched->exit.load() || sched->finish.load() || !sched_pools_empty(sched);
+  // If somebody has taken the waiter already, its wake-up has to be waited for.
+  if (!awake || sched->idle.exchange(nullptr, std::memory_order_seq_cst) == nullptr) {
+    worker = waiter_wait(worker, waiter);
+  }
+  leave_idle(sched);
+  guard_leave(worker);
+}
+
+}  // namespace
+
+void wake_idle_sched(Worker* worker, Pool* pool) noexcept {
+  Waiter* waiter = nullptr;
+  idle_scheds.lock.lock();
+  for (Sched* sched = idle_scheds.head; sched != nullptr && waiter == nullptr;
+       sched = sched->next_idle) {
+    if (pops(sched, pool)) waiter = sched->idle.exchange(nullptr, std::memory_order_seq_cst);
+  }
+  idle_scheds.lock.unlock();
+  if (waiter != nullptr) waiter_wake(worker, waiter);
+}
+
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_sched_push(weft_sched_t handle, weft_pool_t pool, weft_unit_t* unit) {
+  Sched* sched = from_handle(handle);
+  if (sched == nullptr || pool == nullptr) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  bool no = false;
+  if (sched->worker.load() != nullptr || !sched->stacked.compare_exchange_strong(no, true)) {
+    return WEFT_ERR_STATE;
+  }
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.name = "scheduler";
+  attr.technique = WEFT_TECHNIQUE_SS_L;
+  attr.pool = pool;
+  const int error = weft_ult_create(stacked_main, sched, &attr, unit);
+  if (error != WEFT_OK) sched->stacked.store(false);
+  return error;
+}
+
+int weft_sched_run(weft_sched_t handle, weft_unit_t unit_handle) {
+  Unit* unit = live_unit(unit_handle);
+  if (handle == nullptr || unit == nullptr) return WEFT_ERR_INVALID;
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return WEFT_ERR_CONTEXT;
+  Unit* self = klt_current();
+  if (self != nullptr && unit_is(self, flag::kTasklet)) {
+    guard_leave(worker);
+    return WEFT_ERR_CONTEXT;
+  }
+  run_from_scheduler(worker, unit);
+  guard_leave(guard_worker());
+  return WEFT_OK;
+}
+
+void weft_sched_idle(weft_sched_t handle) {
+  Sched* sched = from_handle(handle);
+  Worker* worker = guard_enter();
+  if (sched == nullptr || worker == nullptr) return;
+  if (klt_current() != nullptr) return idle_stacked(worker, sched);
+  idle_user(worker, sched);
+  guard_leave(guard_worker());
+}
+
+}  // extern "C"

@@ -1,0 +1,273 @@
+// unit.cpp: weft_ult_create and its kin: making, querying, moving units.
+#include <cstring>
+
+#include "api/handles.hpp"
+#include "klt/guard.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr weft_unit_attr_t kDefaultAttr = WEFT_UNIT_ATTR_INIT;
+
+constexpr size_t kAddressSpace = size_t{1} << 47;
+
+Pool* home_for(Worker* worker, const weft_unit_attr_t& attr) noexcept {
+  if (attr.pool != nullptr) return from_handle(attr.pool);
+  if (attr.worker != nullptr) return from_handle(attr.worker)->home;
+  if (worker != nullptr) return worker->home;
+  return foreign_home();
+}
+
+bool plain(const weft_unit_attr_t& attr) noexcept {
+  return attr.technique <= WEFT_TECHNIQUE_SC || attr.technique == WEFT_TECHNIQUE_JOINER;
+}
+
+uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) noexcept {
+  uint32_t flags = 0;
+  if (tasklet && !detached && !attr.pinned) flags |= flag::kClaimable;
+  if (detached) flags |= flag::kDetached;
+  if (attr.pinned) flags |= flag::kPinned;
+  if (attr.name != nullptr) flags |= flag::kCold | flag::kNamed;
+  if (tasklet) return static_cast<uint16_t>(flags | flag::kTasklet);
+  if (attr.fp_environment == WEFT_FP_OWN) flags |= flag::kFpOwn | flag::kCold;
+  if (attr.stack_memory != nullptr) flags |= flag::kStackKept;
+  const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) ||
+                   attr.fp_environment == WEFT_FP_OWN;
+  if (own) flags |= flag::kOwnStack;
+  if (attr.stack_size != 0) flags |= flag::kCold;
+  const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC;
+  if (claimable) flags |= flag::kClaimable;
+  return static_cast<uint16_t>(flags);
+}
+
+int check_attr(const weft_unit_attr_t& attr, bool tasklet) noexcept {
+  if (attr.priority < 0 || attr.priority >= WEFT_PRIORITIES) return WEFT_ERR_INVALID;
+  if (attr.technique > WEFT_TECHNIQUE_JOINER) return WEFT_ERR_INVALID;
+  if (attr.fp_environment > WEFT_FP_OWN) return WEFT_ERR_INVALID;
+  if (attr.pool != nullptr && attr.worker != nullptr) return WEFT_ERR_INVALID;
+  if (tasklet) {
+    return attr.stack_memory != nullptr || attr.stack_size != 0 ? WEFT_ERR_INVALID : WEFT_OK;
+  }
+  if (attr.stack_memory != nullptr && attr.stack_size == 0) return WEFT_ERR_INVALID;
+  if (attr.stack_size != 0 && attr.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
+  if (attr.stack_size > kAddressSpace) return WEFT_ERR_INVALID;
+  return WEFT_OK;
+}
+
+// The words that every fresh unit has set.
+[[gnu::always_inline]] inline void set_up(Unit* unit, uint64_t header, weft_fn fn, void* arg,
+                                          Pool* home) noexcept {
+  WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), UnitState::kFresh));
+  unit->fn = fn;
+  unit->arg = arg;
+  unit->pool.store(home, std::memory_order_relaxed);
+  unit->joiner.store(0, std::memory_order_relaxed);
+  unit_set_header(unit, header);
+}
+
+int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr) noexcept {
+  if (attr.stack_memory != nullptr) {
+    unit->stack = stack_over(attr.stack_memory, attr.stack_size);
+  } else if (attr.technique == WEFT_TECHNIQUE_SS && attr.stack_size == 0) {
+    unit->stack = worker != nullptr ? worker->stacks.pop() : stack_acquire();
+  } else if (attr.technique == WEFT_TECHNIQUE_SS) {
+    unit->stack = stack_map(attr.stack_size);
+  } else {
+    return WEFT_OK;
+  }
+  return unit->stack != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;
+}
+
+int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t& attr,
+                weft_unit_t* out) noexcept {
+  Unit* unit = worker != nullptr ? worker->units.pop() : unit_acquire_global();
+  if (unit == nullptr) return WEFT_ERR_NO_MEMORY;
+  const uint16_t flags = flags_for(attr, tasklet, out == nullptr);
+  if ((flags & flag::kOwnStack) != 0) {
+    if (const int error = give_stack_now(worker, unit, attr); error != WEFT_OK) {
+      recycle_fresh(worker, unit);
+      return error;
+    }
+  }
+  if (attr.name != nullptr) std::strncpy(unit->cold.name, attr.name, sizeof unit->cold.name - 1);
+  if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
+  if ((flags & flag::kFpOwn) != 0) unit->cold.fp = fp_save();
+  const bool homed = attr.pool != nullptr || attr.worker != nullptr || attr.pinned;
+  const auto priority = static_cast<uint8_t>(attr.priority);
+  set_up(unit, unit_header_of(UnitState::kFresh, flags, priority, homed), fn, arg,
+         home_for(worker, attr));
+  if (out != nullptr) *out = to_handle(unit);
+  make_ready(worker, unit);
+  return WEFT_OK;
+}
+
+int create_slow(bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t* attr,
+                weft_unit_t* out) noexcept {
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  if (fn == nullptr) return WEFT_ERR_INVALID;
+  if (attr == nullptr) attr = &kDefaultAttr;
+  if (const int error = check_attr(*attr, tasklet); error != WEFT_OK) return error;
+  Worker* worker = guard_enter();
+  const int error = create_with(worker, tasklet, fn, arg, *attr, out);
+  if (worker != nullptr) guard_leave(worker);
+  return error;
+}
+
+// The default case, on a worker whose home is its lane. Everything else is a tail call, so that it costs
+// no saved registers.
+template <bool kTasklet>
+[[gnu::always_inline]] inline int create(weft_fn fn, void* arg, const weft_unit_attr_t* attr,
+                                         weft_unit_t* out) noexcept {
+  constexpr uint16_t kFlags = flag::kClaimable | (kTasklet ? flag::kTasklet : 0);
+  constexpr uint64_t kHeader =
+      unit_header_of(UnitState::kFresh, kFlags, WEFT_PRIORITY_DEFAULT, false);
+  if (__builtin_expect(attr != nullptr || fn == nullptr || out == nullptr || !klt_register_valid(), 0)) {
+    return create_slow(kTasklet, fn, arg, attr, out);
+  }
+  Worker* worker = guard_try_enter();
+  Lane* lane;
+  if (__builtin_expect(worker == nullptr || worker->home != (lane = &worker->lane) ||
+                           worker->units.head == nullptr || lane->ring_full(),
+                       0)) {
+    return create_slow(kTasklet, fn, arg, attr, out);
+  }
+  Unit* unit = worker->units.pop();
+  set_up(unit, kHeader, fn, arg, lane);
+  *out = to_handle(unit);
+  lane->push_private_unchecked(unit);
+  guard_leave(worker);
+  return WEFT_OK;
+}
+
+}  // namespace
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_ult_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr, weft_unit_t* unit) {
+  return create<false>(fn, arg, attr, unit);
+}
+
+int weft_tasklet_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr, weft_unit_t* unit) {
+  return create<true>(fn, arg, attr, unit);
+}
+
+int weft_ult_create_many(size_t n, weft_fn fn, void* args, size_t stride,
+                         const weft_unit_attr_t* attr, weft_unit_t* units, size_t* created) {
+  size_t done = 0;
+  int error = WEFT_OK;
+  for (; done < n; ++done) {
+    void* arg = static_cast<char*>(args) + done * stride;
+    error = weft_ult_create(fn, arg, attr, units != nullptr ? &units[done] : nullptr);
+    if (error != WEFT_OK) break;
+  }
+  if (created != nullptr) *created = done;
+  return error;
+}
+
+int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr || fn == nullptr) return WEFT_ERR_INVALID;
+  if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return WEFT_ERR_STATE;
+  Worker* worker = guard_enter();
+  const bool homed = unit->homed.load(std::memory_order_relaxed);
+  uint64_t header = unit_header_of(UnitState::kFresh, unit->flags, unit->priority, homed);
+  if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
+  set_up(unit, header, fn, arg, unit->pool.load(std::memory_order_relaxed));
+  make_ready(worker, unit);
+  if (worker != nullptr) guard_leave(worker);
+  return WEFT_OK;
+}
+
+int weft_cancel(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr) return WEFT_ERR_INVALID;
+  if (unit_is(unit, flag::kPrimary)) return WEFT_ERR_CONTEXT;
+  unit_mark(unit);
+  unit->cancelled.store(true, std::memory_order_release);
+  static_cast<void>(weft_resume(handle));  // if it has suspended itself, it ends now
+  return WEFT_OK;
+}
+
+int weft_migrate(weft_unit_t handle, weft_pool_t pool) {
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr || pool == nullptr) return WEFT_ERR_INVALID;
+  if (unit_is(unit, flag::kPinned)) return WEFT_ERR_STATE;
+  // On its joiner's stack it can only go where the joiner may go.
+  if (unit_state(unit) == UnitState::kRunning && unit->host != unit &&
+      unit_is(unit->host, flag::kPinned)) {
+    return WEFT_ERR_STATE;
+  }
+  unit->pool.store(from_handle(pool), std::memory_order_relaxed);
+  unit->homed.store(true, std::memory_order_release);
+  return WEFT_OK;
+}
+
+weft_unit_t weft_self(void) {
+  return klt_register_valid() ? to_handle(klt_current()) : nullptr;
+}
+
+bool weft_is_ult(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  return unit != nullptr && !unit_is(unit, flag::kTasklet);
+}
+
+weft_unit_state_t weft_unit_state(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  if (unit == nullptr) return WEFT_UNIT_TERMINATED;
+  switch (unit_state(unit)) {
+    case UnitState::kFresh: return WEFT_UNIT_FRESH;
+    case UnitState::kReady: return WEFT_UNIT_READY;
+    case UnitState::kRunning:
+    case UnitState::kInKernel: return WEFT_UNIT_RUNNING;
+    case UnitState::kBlocked: return WEFT_UNIT_BLOCKED;
+    case UnitState::kFree:
+    case UnitState::kTerminated: break;
+  }
+  return WEFT_UNIT_TERMINATED;
+}
+
+const char* weft_unit_name(weft_unit_t unit) {
+  return unit != nullptr ? unit_name(from_handle(unit)) : "";
+}
+
+uint64_t weft_unit_id(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  return unit != nullptr ? unit_id(unit) : 0;
+}
+
+int weft_unit_priority(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  return unit != nullptr ? unit->priority : WEFT_PRIORITY_DEFAULT;
+}
+
+int weft_unit_set_priority(weft_unit_t handle, int priority) {
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr || priority < 0 || priority >= WEFT_PRIORITIES) return WEFT_ERR_INVALID;
+  unit->priority = static_cast<uint8_t>(priority);
+  return WEFT_OK;
+}
+
+weft_pool_t weft_unit_pool(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  return unit != nullptr ? to_handle(unit->pool.load(std::memory_order_relaxed)) : nullptr;
+}
+
+size_t weft_unit_stack_size(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return 0;
+  return unit->stack != nullptr ? unit->stack->size : 0;
+}
+
+size_t weft_unit_stack_used(weft_unit_t handle) {
+  Unit* unit = live_unit(handle);
+  if (unit == nullptr || unit->stack == nullptr || !stack_options().watermark) return 0;
+  return stack_used(*unit->stack);
+}
+
+}  // extern "C"

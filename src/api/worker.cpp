@@ -1,0 +1,206 @@
+// worker.cpp: weft_worker_*.
+#include "os/topology.hpp"
+#include "api/handles.hpp"
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+Worker* live_worker(weft_worker_t handle) noexcept {
+  Worker* worker = from_handle(handle);
+  if (worker == nullptr) return nullptr;
+  for (unsigned i = 0; i < runtime.worker_slots.load(std::memory_order_acquire); ++i) {
+    if (runtime.workers[i].load(std::memory_order_acquire) == worker) return worker;
+  }
+  return nullptr;
+}
+
+// A KLT sleeps; a ULT yields in between, so that its worker can go on.
+void wait_until_stopped(Worker* worker) noexcept {
+  while (worker->stopped.load(std::memory_order_acquire) == 0) {
+    if (klt_register_valid() && klt_current() != nullptr) {
+      weft_yield();
+    } else {
+      futex_wait(worker->stopped, 0);
+    }
+  }
+}
+
+// The affinity mask of the process as it was before its workers were bound.
+bool process_may_use(int cpu) noexcept {
+  return !runtime.restore_affinity || runtime.affinity.contains(cpu);
+}
+
+void rebind(Worker* worker) noexcept {
+  // The carrier of another worker binds itself when it next picks up the worker.
+  Worker* mine = guard_enter();
+  if (mine == nullptr) return;
+  if (mine == worker) bind_carrier(klt_self(), worker);
+  guard_leave(mine);
+}
+
+// The ULT that replaces its worker's scheduler goes on under the new one.
+void move_to_new_sched(Worker* worker, Unit* unit, void*) {
+  Pool* home = worker->new_sched.load(std::memory_order_relaxed)->pools[0];
+  unit->host->pool.store(home, std::memory_order_relaxed);
+  unit->pool.store(home, std::memory_order_relaxed);
+  unit->homed.store(true, std::memory_order_relaxed);
+  unit_transition(unit, UnitState::kReady);
+  home->push(worker, unit);
+}
+
+}  // namespace
+
+Pool* foreign_home() noexcept {
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  const unsigned first = runtime.next_lane.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned i = 0; i < slots; ++i) {
+    Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
+    if (worker != nullptr && worker->home == &worker->lane) return &worker->lane;
+  }
+  return runtime.workers[0].load(std::memory_order_acquire)->home;
+}
+
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  if (out == nullptr) return WEFT_ERR_INVALID;
+  Sched* sched = from_handle(sched_handle);
+  if (sched != nullptr && (sched->worker.load() != nullptr || sched->stacked.load())) {
+    return WEFT_ERR_STATE;
+  }
+  Worker* mine = guard_enter();
+  Worker* worker = worker_create(sched);
+  int error = worker != nullptr ? worker_start(worker) : WEFT_ERR_NO_MEMORY;
+  if (error == WEFT_OK) {
+    *out = to_handle(worker);
+  } else if (worker != nullptr) {
+    worker_destroy(worker);
+  }
+  if (mine != nullptr) guard_leave(mine);
+  return error;
+}
+
+int weft_worker_join(weft_worker_t handle) {
+  Worker* worker = live_worker(handle);
+  if (worker == nullptr) return WEFT_ERR_INVALID;
+  if (worker->index == 0) return WEFT_ERR_STATE;
+  if (weft_worker_self() == handle) return WEFT_ERR_SELF;
+  WorkerState active = WorkerState::kActive;
+  worker->state.compare_exchange_strong(active, WorkerState::kStopping, std::memory_order_acq_rel);
+  Worker* mine = guard_enter();
+  wake_worker(worker);
+  if (mine != nullptr) guard_leave(mine);
+  wait_until_stopped(worker);
+  return WEFT_OK;
+}
+
+int weft_worker_free(weft_worker_t* handle) {
+  if (handle == nullptr) return WEFT_ERR_INVALID;
+  if (const int error = weft_worker_join(*handle); error != WEFT_OK) return error;
+  Worker* mine = guard_enter();
+  worker_destroy(from_handle(*handle));
+  if (mine != nullptr) guard_leave(mine);
+  *handle = nullptr;
+  return WEFT_OK;
+}
+
+int weft_worker_revive(weft_worker_t handle) {
+  Worker* worker = live_worker(handle);
+  if (worker == nullptr) return WEFT_ERR_INVALID;
+  WorkerState stopped = WorkerState::kStopped;
+  if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) return WEFT_ERR_STATE;
+  worker->sched->finish.store(false, std::memory_order_relaxed);
+  worker->sched->exit.store(false, std::memory_order_relaxed);
+  Worker* mine = guard_enter();
+  const int error = worker_start(worker);
+  if (error != WEFT_OK) worker->state.store(WorkerState::kStopped, std::memory_order_release);
+  if (mine != nullptr) guard_leave(mine);
+  return error;
+}
+
+int weft_worker_bind(weft_worker_t handle, int cpu) {
+  Worker* worker = live_worker(handle);
+  if (worker == nullptr || cpu < -1) return WEFT_ERR_INVALID;
+  if (cpu >= kMaxCpus || (cpu >= 0 && !process_may_use(cpu))) return WEFT_ERR_INVALID;
+  worker->cpu.store(cpu, std::memory_order_relaxed);
+  rebind(worker);
+  return WEFT_OK;
+}
+
+int weft_worker_cpu(weft_worker_t handle) {
+  Worker* worker = live_worker(handle);
+  return worker != nullptr ? worker->cpu.load(std::memory_order_relaxed) : -1;
+}
+
+int weft_worker_set_sched(weft_worker_t handle, weft_sched_t sched_handle) {
+  Worker* worker = live_worker(handle);
+  Sched* sched = from_handle(sched_handle);
+  if (worker == nullptr || sched == nullptr) return WEFT_ERR_INVALID;
+  if (sched->worker.load() != nullptr || sched->stacked.load()) return WEFT_ERR_STATE;
+  Worker* mine = guard_enter();
+  Unit* unit = mine != nullptr ? klt_current() : nullptr;
+  if (mine != worker || unit == nullptr || unit_is(unit, flag::kTasklet)) {
+    if (mine != nullptr) guard_leave(mine);
+    return WEFT_ERR_STATE;
+  }
+  worker->new_sched.store(sched, std::memory_order_release);
+  mine = leave_unit(worker, unit, move_to_new_sched, nullptr);
+  guard_leave(mine);
+  return WEFT_OK;
+}
+
+weft_sched_t weft_worker_sched(weft_worker_t handle) {
+  Worker* worker = live_worker(handle);
+  return worker != nullptr ? to_handle(worker->sched) : nullptr;
+}
+
+weft_pool_t weft_worker_pool(weft_worker_t handle) {
+  Worker* worker = live_worker(handle);
+  return worker != nullptr ? to_handle(worker->home) : nullptr;
+}
+
+weft_worker_t weft_worker_self(void) {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return nullptr;
+  const weft_worker_t handle = to_handle(worker);
+  guard_leave(worker);
+  return handle;
+}
+
+unsigned weft_worker_index(weft_worker_t handle) {
+  return handle != nullptr ? from_handle(handle)->index : 0;
+}
+
+weft_worker_t weft_worker_get(unsigned index) {
+  return index < kMaxWorkers ? to_handle(runtime.workers[index].load(std::memory_order_acquire))
+                             : nullptr;
+}
+
+unsigned weft_worker_count(void) { return runtime.active.load(std::memory_order_relaxed); }
+
+int weft_worker_stats(weft_worker_t handle, weft_worker_stats_t* out) {
+  Worker* worker = live_worker(handle);
+  if (worker == nullptr || out == nullptr) return WEFT_ERR_INVALID;
+  const WorkerStats& from = worker->stats;
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  out->units_run = from.units_run.load(kRelaxed);
+  out->units_claimed = from.units_claimed.load(kRelaxed);
+  out->forks = from.forks.load(kRelaxed);
+  out->switches = from.switches.load(kRelaxed);
+  out->steals = from.steals.load(kRelaxed);
+  out->sleeps = from.sleeps.load(kRelaxed);
+  out->handovers = from.handovers.load(kRelaxed);
+  out->promotions = from.promotions.load(kRelaxed);
+  return WEFT_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,21 @@
+#include "arch/klt_register.hpp"
+
+#include <asm/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+
+namespace weft::rt {
+
+extern "C" {
+thread_local bool weft_rt_on_klt = false;
+}
+
+void klt_register_set(Klt* klt) noexcept {
+  if (klt == nullptr) weft_rt_on_klt = false;
+  WEFT_CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, klt) == 0);
+  if (klt != nullptr) weft_rt_on_klt = true;
+}
+
+}  // namespace weft::rt

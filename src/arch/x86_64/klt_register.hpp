@@ -1,0 +1,54 @@
+// klt_register.hpp (x86-64): the calling KLT's own record, at the GS base.
+//
+// x86-64 user space leaves GS free. It is set once per KLT (arch_prctl works on every kernel) and
+// never asked for: each access is one instruction relative to %gs, so that no signal, and no
+// suspension, can come between finding the record and using it. Reading the base (rdgsbase) costs
+// 3 ns on some cores, so whether this thread is a KLT of Weft is told by one thread-local byte; it is
+// read in assembly because a compiler may keep a thread-local address across a suspension.
+//
+// Rejected: the record in thread-local storage (a ULT with an identity of its own changes the thread
+// pointer); the stack pointer masked to find a record (stacks of any size and owner).
+#pragma once
+
+#include <cstddef>
+
+namespace weft::rt {
+
+struct Klt;
+
+// Set in every thread that has a record at its GS base.
+extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) thread_local bool
+    weft_rt_on_klt;
+
+// Sets the calling thread's record; null removes it.
+void klt_register_set(Klt* klt) noexcept;
+
+[[gnu::always_inline]] inline bool klt_register_valid() noexcept {
+  bool valid;
+  void* offset;
+  asm volatile(
+      "movq weft_rt_on_klt@gottpoff(%%rip), %[offset]\n\t"
+      "movb %%fs:(%[offset]), %[valid]\n\t"
+      : [offset] "=&r"(offset), [valid] "=q"(valid));
+  return valid;
+}
+
+// One field of the record. Precondition: klt_register_valid().
+template <size_t kOffset, class T>
+[[gnu::always_inline]] inline T klt_register_load() noexcept {
+  T value;
+  asm volatile("mov %%gs:%c1, %0" : "=r"(value) : "i"(kOffset) : "memory");
+  return value;
+}
+
+template <size_t kOffset>
+[[gnu::always_inline]] inline void klt_register_store32(unsigned value) noexcept {
+  asm volatile("movl %0, %%gs:%c1" ::"ri"(value), "i"(kOffset) : "memory");
+}
+
+template <size_t kOffset>
+[[gnu::always_inline]] inline void klt_register_store64(void* value) noexcept {
+  asm volatile("movq %0, %%gs:%c1" ::"r"(value), "i"(kOffset) : "memory");
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,22 @@
+// sanitizer_switch.hpp (none): no sanitizer has to be told of stack switches.
+#pragma once
+
+#include <cstddef>
+
+namespace weft::rt::san {
+
+// What a sanitizer wants to know about one stack.
+struct StackState {};
+
+inline void stack_created(StackState&) noexcept {}
+inline void stack_destroyed(StackState&) noexcept {}
+inline void stack_adopted(StackState&) noexcept {}  // the stack this thread runs on now
+// Called on the old stack just before the switch, and on the new one just after it. `dies`: nothing
+// will come back to the old frames.
+inline void before_switch(StackState&, StackState&, const void*, size_t, bool) noexcept {}
+inline void after_switch(StackState&) noexcept {}
+inline void acquire(void*) noexcept {}
+inline void release(void*) noexcept {}
+inline void stack_reused(void*, void*) noexcept {}
+
+}  // namespace weft::rt::san

@@ -1,0 +1,41 @@
+// sanitizer_switch.hpp (tsan): ThreadSanitizer keeps one state per stack, a "fiber".
+#pragma once
+
+#include <sanitizer/tsan_interface.h>
+
+#include <cstddef>
+
+namespace weft::rt::san {
+
+struct StackState {
+  void* fiber = nullptr;
+  bool owned = false;  // made here, not a thread's own
+};
+
+inline void stack_created(StackState& s) noexcept {
+  s.fiber = __tsan_create_fiber(0);
+  s.owned = true;
+}
+
+inline void stack_destroyed(StackState& s) noexcept {
+  if (s.owned) __tsan_destroy_fiber(s.fiber);
+  s = {};
+}
+
+inline void stack_adopted(StackState& s) noexcept { s.fiber = __tsan_get_current_fiber(); }
+
+// Not instrumented: between the call and the change of the stack pointer the call stack that TSan
+// keeps is already the other one's.
+[[gnu::always_inline]] __attribute__((no_sanitize("thread"))) inline void before_switch(
+    StackState&, StackState& to, const void*, size_t, bool) noexcept {
+  __tsan_switch_to_fiber(to.fiber, 0);  // what ran before happens before what runs now
+}
+
+inline void after_switch(StackState&) noexcept {}
+
+// The guard's handshake synchronises through membarrier(), which TSan does not know.
+inline void acquire(void* address) noexcept { __tsan_acquire(address); }
+inline void release(void* address) noexcept { __tsan_release(address); }
+inline void stack_reused(void*, void*) noexcept {}
+
+}  // namespace weft::rt::san

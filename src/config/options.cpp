@@ -1,0 +1,98 @@
+#include "config/options.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <type_traits>
+
+#include "config/option_table.hpp"
+
+namespace weft::rt {
+namespace {
+
+template <auto field>
+void store(Options& options, const OptionValue& value) {
+  auto& target = options.*field;
+  target = static_cast<std::remove_reference_t<decltype(target)>>(value.number);
+}
+
+template <CpuList Options::* field>
+void store_cpus(Options& options, const OptionValue& value) {
+  options.*field = value.cpus;
+}
+
+constexpr char kSwitch[] = "off|on";
+
+constexpr Option kTable[] = {
+    {"WEFT_WORKERS_COUNT", OptionType::Number, "auto", 1, 4096, "auto",
+     "How many workers run units. `auto`: one per CPU that the process may use, but not more than "
+     "the CPU quota of its cgroup pays for, rounded up.",
+     store<&Options::workers_count>},
+    {"WEFT_WORKERS_BIND", OptionType::Word, "on", 0, 0, kSwitch,
+     "Whether each worker is bound to a CPU of its own, spread over cores first. Switch it off "
+     "when "
+     "several programs share the same CPUs and none of them knows of the others.",
+     store<&Options::workers_bind>},
+    {"WEFT_WORKERS_CPUS", OptionType::Cpus, "", 0, 0, "",
+     "The CPUs for workers, as the kernel numbers them, in the order in which workers get them. "
+     "CPUs that the process may not use are left out. Empty: all that it may use.",
+     store_cpus<&Options::workers_cpus>},
+    {"WEFT_IDLE_SPIN", OptionType::Number, "20", 0, 1000000, "",
+     "For how many microseconds a worker without work looks for some before it sleeps in the "
+     "kernel. The default is about what it costs to wake a sleeper on another core: less saves "
+     "nothing but CPU time, more burns it.",
+     store<&Options::idle_spin_us>},
+    {"WEFT_STACK_SIZE", OptionType::Bytes, "128K", 16 << 10, std::int64_t{64} << 30, "",
+     "The size of a ULT's stack where the program does not say. Only what is touched takes memory.",
+     store<&Options::stack_size>},
+    {"WEFT_STACK_GUARD", OptionType::Word, "auto", 0, 0, "auto|madvise|mprotect|off",
+     "How an overflow of a stack is caught. `madvise` installs guard pages that cost no mapping of "
+     "their own (Linux 6.13 and later); `mprotect` works everywhere, but the kernel's limit on "
+     "mappings allows some 30 000 such stacks; `auto` takes the first that works.",
+     store<&Options::stack_guard>},
+    {"WEFT_STACK_WATERMARK", OptionType::Word, "off", 0, 0, kSwitch,
+     "Whether stacks are filled with a pattern, so that a unit can be asked how deep it went. It "
+     "costs a write of the whole stack at each use.",
+     store<&Options::stack_watermark>},
+    {"WEFT_KLT_SPARE", OptionType::Number, "2", 0, 1024, "",
+     "How many kernel threads without work are kept for the next hand-over; more than that end.",
+     store<&Options::klt_spare>},
+};
+
+void warn(const Option& option, const char* text) noexcept try {
+  const std::string line = std::string("weft: ") + option.name + "=\"" + text +
+                           "\" is not allowed; it takes " + describe_allowed(option) +
+                           ". Using the default, " +
+                           (*option.standard != '\0' ? option.standard : "empty") + ".\n";
+  // One write, so that the lines of several processes do not mix.
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+} catch (...) {  // no memory for a warning: the default stands all the same
+}
+
+void read_option(const Option& option, const char* text, Options& options) {
+  OptionValue value;
+  if (parse_option(option, option.standard, value)) option.store(options, value);
+  if (text == nullptr) return;
+  if (parse_option(option, text, value)) {
+    option.store(options, value);
+  } else {
+    warn(option, text);
+  }
+}
+
+const char* from_environment(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+std::span<const Option> option_table() { return kTable; }
+
+Options read_options(OptionSource source) noexcept {
+  Options options;
+  for (const Option& option : kTable) read_option(option, source(option.name), options);
+  return options;
+}
+
+Options read_options() noexcept { return read_options(from_environment); }
+
+}  // namespace weft::rt

@@ -1,0 +1,53 @@
+// options.hpp: what a user can set from outside, and how.
+//
+// One table (options.cpp) has everything about an option: its name, what it takes, its default,
+// its range and its help. The parser, the help text and docs/options.md are made from it, so they
+// cannot disagree. To add an option: a field here, a row there.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weft::rt {
+
+// How an overflow of a stack is noticed.
+enum class StackGuard {
+  Auto,      // Madvise where the kernel can, else Mprotect
+  Madvise,   // MADV_GUARD_INSTALL: costs no VMA
+  Mprotect,  // a page without access: costs two VMAs a stack
+  Off,
+};
+
+// CPUs as the user listed them: the order counts.
+struct CpuList {
+  static constexpr int kCapacity = 1024;
+  int size = 0;
+  std::array<std::uint16_t, kCapacity> cpus{};
+};
+
+struct Options {
+  int workers_count = 0;     // 0: as many as the CPUs can keep busy
+  bool workers_bind = true;  // each worker to a CPU of its own
+  CpuList workers_cpus;      // empty: all the process may use
+  int idle_spin_us = 0;
+  std::size_t stack_size = 0;  // bytes
+  StackGuard stack_guard = StackGuard::Auto;
+  bool stack_watermark = false;
+  int klt_spare = 0;
+};
+
+// Where a value comes from: the name of an environment variable to its text, or null.
+using OptionSource = const char* (*)(const char* name);
+
+// The defaults, overridden by what the environment says. A value that is not allowed is reported on
+// standard error and its default stands. Any thread; nothing is thrown.
+Options read_options() noexcept;
+Options read_options(OptionSource source) noexcept;
+
+// For `--help` and for docs/options.md. May throw std::bad_alloc.
+std::string options_help();
+std::string options_markdown();
+
+}  // namespace weft::rt

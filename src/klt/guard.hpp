@@ -1,0 +1,64 @@
+// guard.hpp: the runtime's critical sections.
+//
+//   enter()   guard = 1; read `worker`           the owner pays two plain moves
+//   leave()   guard = 0; read `attention`
+//
+// While the guard is up this KLT's worker is not taken and a preemption handler only leaves a note.
+// A taker publishes (worker = null, take = Pending), calls membarrier(), and reads the guard: either
+// it sees the guard up and retracts, or the owner sees that its worker is gone. See README.md.
+#pragma once
+
+#include "klt/klt.hpp"
+
+namespace weft::rt {
+
+// The owner found no worker: waits for a retraction, or queues itself for a worker and sleeps.
+// Returns with the guard up and a worker.
+Worker* guard_enter_slow() noexcept;
+// Somebody wants something; lowers the guard in the end.
+void guard_leave_slow() noexcept;
+
+// Raises the guard. Null: the calling thread is not a KLT of Weft (and nothing was raised).
+[[gnu::always_inline]] inline Worker* guard_enter() noexcept {
+  if (__builtin_expect(!klt_register_valid(), 0)) return nullptr;
+  klt_register_store32<kKltGuard>(1);
+  auto* worker = klt_register_load<kKltWorker, Worker*>();
+  if (__builtin_expect(worker == nullptr, 0)) worker = guard_enter_slow();
+  san::acquire(worker);
+  return worker;
+}
+
+// Raises the guard and reads the worker, for fast paths whose slow path is a call that begins with
+// guard_enter(): null: go there. Precondition: klt_register_valid().
+[[gnu::always_inline]] inline Worker* guard_try_enter() noexcept {
+  klt_register_store32<kKltGuard>(1);
+  auto* worker = klt_register_load<kKltWorker, Worker*>();
+  san::acquire(worker);
+  return worker;
+}
+
+// This KLT's worker, with the guard up already. Even then the word may be null for a moment: a taker
+// publishes before it looks at the guard.
+[[gnu::always_inline]] inline Worker* guard_worker() noexcept {
+  auto* worker = klt_register_load<kKltWorker, Worker*>();
+  if (__builtin_expect(worker == nullptr, 0)) worker = guard_enter_slow();
+  return worker;
+}
+
+// For code that has proved to run on a KLT.
+[[gnu::always_inline]] inline Worker* guard_enter_on_klt() noexcept {
+  klt_register_store32<kKltGuard>(1);
+  Worker* worker = guard_worker();
+  san::acquire(worker);
+  return worker;
+}
+
+// Lowers the guard. Afterwards the caller may be on another KLT, with another worker.
+[[gnu::always_inline]] inline void guard_leave(Worker* worker) noexcept {
+  san::release(worker);
+  static_cast<void>(worker);
+  klt_register_store32<kKltGuard>(0);
+  if (__builtin_expect(klt_register_load<kKltAttention, uint32_t>() != 0, 0)) guard_leave_slow();
+}
+
+}  // namespace weft::rt

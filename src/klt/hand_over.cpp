@@ -1,0 +1,265 @@
+// hand_over.cpp: giving, capturing, taking, coming back. Steps as in README.md.
+#include "klt/hand_over.hpp"
+
+#include <sched.h>
+
+#include "arch/pause.hpp"
+#include "base/check.hpp"
+#include "klt/guard.hpp"
+#include "os/membarrier.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr unsigned kSpinsBeforeYield = 1000;
+std::atomic<HandOverHook> hook{nullptr};
+
+void wait_a_little(unsigned& spins) noexcept {
+  if (++spins < kSpinsBeforeYield) {
+    cpu_pause();
+  } else {
+    sched_yield();  // the taker has lost its core
+  }
+}
+
+// The KLT has been told that its worker is gone: queues its unit and sleeps until one comes back.
+Worker* come_back(Klt* self) noexcept {
+  Unit* unit = self->current.load(std::memory_order_relaxed);
+  WEFT_CHECK(unit != nullptr);
+  self->take.store(Take::kNone, std::memory_order_relaxed);
+  unit_transition(unit, UnitState::kReady);
+  make_ready(nullptr, unit);
+  klt_sleep(self);
+  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  Worker* worker = guard_worker();
+  bind_carrier(self, worker);
+  return worker;
+}
+
+}  // namespace
+
+Worker* guard_enter_slow() noexcept {
+  Klt* self = klt_self();
+  for (unsigned spins = 0;; wait_a_little(spins)) {
+    switch (self->take.load(std::memory_order_acquire)) {
+      case Take::kNone:
+      case Take::kGiving:
+        if (Worker* worker = self->worker.load(std::memory_order_acquire)) return worker;
+        break;
+      case Take::kPending:
+        break;  // an answer comes: the taker decides without us
+      case Take::kTaken:
+        return come_back(self);
+    }
+  }
+}
+
+void guard_leave_slow() noexcept {
+  Worker* worker = guard_enter_on_klt();
+  Klt* self = klt_self();
+  const uint32_t wants = self->attention.load(std::memory_order_relaxed);
+  if ((wants & attention::kDeferred) != 0) take_deferred(worker);
+  if ((wants & attention::kHungry) != 0) feed_the_hungry(worker);
+  bool hand_over = false;
+  if ((wants & attention::kHandOver) != 0) {
+    self->attention.fetch_and(~attention::kHandOver, std::memory_order_relaxed);
+    hand_over = true;
+  }
+  if ((wants & attention::kHook) != 0) {
+    const HandOverHook ask = hook.load(std::memory_order_acquire);
+    hand_over = hand_over || (ask != nullptr && ask());
+  }
+  if (hand_over) capture_current(true);
+  // The note is not read again here: what comes now is seen at the next leave.
+  san::release(guard_worker());
+  klt_register_store32<kKltGuard>(0);
+}
+
+void set_hand_over_hook(HandOverHook new_hook) noexcept {
+  hook.store(new_hook, std::memory_order_release);
+  klt_set_sticky_attention(new_hook != nullptr ? attention::kHook : 0);
+}
+
+void give_begin(Klt* self) noexcept {
+  for (unsigned spins = 0;; wait_a_little(spins)) {
+    Take none = Take::kNone;
+    // Acquire, pairs with the release of a taker's retraction.
+    if (self->take.compare_exchange_weak(none, Take::kGiving, std::memory_order_acquire)) return;
+  }
+}
+
+void hand_to(Worker* worker, Klt* to) noexcept {
+  san::release(worker);
+  to->worker.store(worker, std::memory_order_release);
+  // Sequentially consistent, pairs with a hungry worker that counts itself and then tells the carrier it
+  // sees: either it sees the new one, or we see that somebody is hungry.
+  worker->carrier.exchange(to, std::memory_order_seq_cst);
+  if (anybody_hungry()) to->attention.fetch_or(attention::kHungry, std::memory_order_relaxed);
+  klt_wake(to);
+}
+
+void give_worker(Klt* self, Worker* worker, Klt* to) noexcept {
+  count(worker->stats.handovers);
+  self->worker.store(nullptr, std::memory_order_relaxed);
+  self->take.store(Take::kNone, std::memory_order_release);
+  hand_to(worker, to);
+}
+
+bool capture_current(bool may_create) noexcept {
+  Klt* self = klt_self();
+  Worker* worker = guard_worker();
+  Unit* unit = klt_current();
+  if (unit == nullptr || unit_is(unit, flag::kTasklet | flag::kScheduler)) return false;
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
+  Klt* to = may_create ? klt_acquire() : klt_try_acquire();
+  if (to == nullptr) return false;
+  give_begin(self);
+  detach_stack(worker, unit);
+  unit->host->captive = self;
+  self->held.store(unit, std::memory_order_relaxed);
+  self->state.store(KltState::kCaptive, std::memory_order_release);
+  unit_transition(unit, UnitState::kReady);
+  worker->left = {nullptr, nullptr, nullptr};
+  // Where another worker may pick the unit it must not be before our worker has left: that one gives
+  // us itself at once.
+  const bool pushed = push_if_own_lane(worker, unit);
+  give_worker(self, worker, to);
+  if (!pushed) make_ready(nullptr, unit);
+  klt_sleep(self);
+  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  bind_carrier(self, guard_worker());
+  return true;
+}
+
+namespace {
+
+// On the base stack of the KLT that gives: nobody needs the scheduler's stack any more.
+void give_on_base(void* worker_arg, void* to_arg) noexcept {
+  auto* worker = static_cast<Worker*>(worker_arg);
+  give_worker(klt_self(), worker, static_cast<Klt*>(to_arg));
+}
+
+// Reserves the KLT for us. kCarrying: it was asleep in its base loop, and must be told what to run;
+// kCaptive: it sleeps in this very unit; anything else: it is busy.
+KltState reserve_captive(Klt* klt, Unit* unit) noexcept {
+  KltState state = klt->state.load(std::memory_order_seq_cst);
+  if (state == KltState::kCaptive) {
+    return klt->held.load(std::memory_order_acquire) == unit ? KltState::kCaptive
+                                                             : KltState::kStopping;
+  }
+  if (state == KltState::kSpare &&
+      klt->state.compare_exchange_strong(state, KltState::kCarrying, std::memory_order_seq_cst)) {
+    return KltState::kCarrying;
+  }
+  return KltState::kStopping;
+}
+
+// Leaves the unit with its busy KLT. False: that became idle meanwhile, try again.
+bool defer_to(Klt* klt, Unit* unit) noexcept {
+  klt->deferred.store(unit, std::memory_order_seq_cst);
+  klt->attention.fetch_or(attention::kDeferred, std::memory_order_seq_cst);
+  if (klt->state.load(std::memory_order_seq_cst) == KltState::kSpare) {
+    return klt->deferred.exchange(nullptr, std::memory_order_seq_cst) == nullptr;
+  }
+  // It may sleep as the carrier of an idle worker. Its own `worker` word is no guide: a taker may have it
+  // null just now.
+  wake_carried_by(klt);
+  return true;
+}
+
+}  // namespace
+
+bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
+  Klt* self = klt_self();
+  Klt* to = unit->host->captive;
+  for (;;) {
+    const KltState reserved = reserve_captive(to, unit);
+    if (reserved == KltState::kStopping) {
+      if (defer_to(to, unit)) return false;
+      continue;
+    }
+    give_begin(self);
+    if (reserved == KltState::kCaptive) {
+      to->held.store(nullptr, std::memory_order_relaxed);
+      if (!unit_is(unit->host, flag::kPrimary)) unit->host->captive = nullptr;
+      unit_transition(unit, UnitState::kRunning);
+    } else {
+      worker->dispatch_first = unit;
+    }
+    klt_go_to_base(self, save, worker->parent_or_sched_stack(), give_on_base, worker, to);
+    return true;
+  }
+}
+
+namespace {
+
+bool runs_ult(const Klt* klt) noexcept {
+  const Unit* unit = klt->current.load(std::memory_order_relaxed);
+  return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kScheduler);
+}
+
+}  // namespace
+
+Klt* take_begin(Worker* worker) noexcept {
+  Klt* victim = worker->carrier.load(std::memory_order_acquire);
+  if (victim == nullptr) return nullptr;
+  Take none = Take::kNone;
+  if (!victim->take.compare_exchange_strong(none, Take::kPending, std::memory_order_acquire)) {
+    return nullptr;
+  }
+  Worker* expected = worker;
+  if (!victim->worker.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel)) {
+    victim->take.store(Take::kNone, std::memory_order_release);
+    return nullptr;  // it carries another one by now, or none
+  }
+  membarrier_all();
+  // Acquire: `current` is what the victim had when it lowered its guard, not what it had before.
+  const bool out = victim->guard.load(std::memory_order_acquire) == 0;
+  if (out) san::acquire(worker);
+  if (!out || !runs_ult(victim)) {
+    take_retract(worker, victim);
+    return nullptr;
+  }
+  return victim;
+}
+
+void take_retract(Worker* worker, Klt* victim) noexcept {
+  san::release(worker);
+  victim->worker.store(worker, std::memory_order_release);
+  victim->take.store(Take::kNone, std::memory_order_release);
+}
+
+bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) {
+    take_retract(worker, victim);
+    return false;
+  }
+  Unit* unit = victim->current.load(std::memory_order_relaxed);
+  detach_stack(worker, unit);
+  unit->host->captive = victim;
+  victim->held.store(unit, std::memory_order_relaxed);
+  victim->state.store(KltState::kCaptive, std::memory_order_relaxed);
+  unit_transition(unit, UnitState::kInKernel);
+  worker->left = {nullptr, nullptr, nullptr};
+  count(worker->stats.handovers);
+  // Release, pairs with the acquire in guard_enter_slow(): the unit is the victim's from here on.
+  victim->take.store(Take::kTaken, std::memory_order_release);
+  hand_to(worker, to);
+  return true;
+}
+
+bool take_worker(Worker* worker) noexcept {
+  Klt* victim = take_begin(worker);
+  if (victim == nullptr) return false;
+  Klt* to = klt_acquire();
+  if (to == nullptr) {
+    take_retract(worker, victim);
+    return false;
+  }
+  if (take_finish(worker, victim, to)) return true;
+  klt_put_back(to);
+  return false;
+}
+
+}  // namespace weft::rt

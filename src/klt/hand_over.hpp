@@ -1,0 +1,48 @@
+// hand_over.hpp: how a worker gets from one KLT to another. The protocol is in README.md.
+#pragma once
+
+#include "klt/klt.hpp"
+
+namespace weft::rt {
+
+// ---- the owner gives, guard up ------------------------------------------------------------------
+
+// Keeps takers off until the worker has left. Called before the owner gives its worker away.
+void give_begin(Klt* self) noexcept;
+// Lets `to`, which sleeps, go on with the worker. The caller no longer has it.
+void give_worker(Klt* self, Worker* worker, Klt* to) noexcept;
+
+// The last step of both ways: `to`, which sleeps, is the worker's carrier from here on.
+void hand_to(Worker* worker, Klt* to) noexcept;
+
+// The ULT that runs becomes captive of this KLT, and ready; its worker goes to a spare; this KLT sleeps
+// until somebody picks the ULT. False: no spare, or not in a ULT: nothing has happened.
+// `may_create`: a new KLT may be made (not in a signal handler).
+bool capture_current(bool may_create) noexcept;
+
+// The scheduler has picked a unit that only `unit->host->captive` may run. Gives it the worker; this
+// KLT becomes a spare. `save`: the scheduler's context, if it has one worth keeping. Returns true when
+// that is resumed, false when the unit had to be left for later.
+bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept;
+
+// ---- taking, from outside -----------------------------------------------------------------------
+
+// Opens the worker's private part to the caller, if its carrier runs a ULT with its guard down. Null: not
+// now. Afterwards take_retract() or take_finish().
+Klt* take_begin(Worker* worker) noexcept;
+void take_retract(Worker* worker, Klt* victim) noexcept;
+// The victim stays without a worker, its ULT InKernel and captive; the worker goes to `to`.
+// False: no stack to go on with: retracted.
+bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept;
+
+// The whole of it: takes the worker from its carrier if that blocks, for a spare. The caller judges
+// whether it blocks. False: not now.
+bool take_worker(Worker* worker) noexcept;
+
+// ---- for tests ----------------------------------------------------------------------------------
+
+// Asked each time a KLT lowers its guard in a ULT; true: the ULT is captured there. Null: no more.
+using HandOverHook = bool (*)();
+void set_hand_over_hook(HandOverHook hook) noexcept;
+
+}  // namespace weft::rt

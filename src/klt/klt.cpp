@@ -1,0 +1,313 @@
+// klt.cpp: the life of a KLT, its base loop, and the spares.
+//
+// The spares lie in a small array of words that are exchanged, so that one can be taken in a signal
+// handler, and without the ABA problem of a linked stack.
+#include "klt/klt.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "base/check.hpp"
+#include "klt/guard.hpp"
+#include "os/overflow.hpp"
+
+// The Itanium C++ ABI's, without a header.
+namespace __cxxabiv1 {
+struct __cxa_eh_globals;
+extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
+}  // namespace __cxxabiv1
+
+namespace weft::rt {
+namespace {
+
+constexpr size_t kMaxSpares = 64;
+constexpr size_t kKltStackSize = 256 * 1024;
+
+struct Spares {
+  std::atomic<Klt*> slots[kMaxSpares];
+  std::atomic<unsigned> count{0};
+  std::atomic<unsigned> limit{2};
+};
+Spares spares;
+
+// Records are type-stable: a taker may still look at one whose thread has ended. The thread of an
+// ended one is joined, and its record used again, by the next klt_create().
+struct AllKlts {
+  std::mutex lock;
+  Klt* head = nullptr;
+  Klt* ended = nullptr;  // linked by next_ended
+};
+AllKlts all_klts;
+std::atomic<uint32_t> sticky_attention{0};
+Klt* initial_klt = nullptr;
+
+// False: there are enough spares already.
+bool spares_put(Klt* klt) noexcept {
+  if (spares.count.fetch_add(1, std::memory_order_relaxed) >=
+      spares.limit.load(std::memory_order_relaxed)) {
+    spares.count.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  for (;;) {
+    for (auto& slot : spares.slots) {
+      Klt* empty = nullptr;
+      // Release: whoever takes it sees the spare as it is now.
+      if (slot.compare_exchange_strong(empty, klt, std::memory_order_release)) return true;
+    }
+  }
+}
+
+// True if nobody has taken it out of the slots yet.
+bool spares_remove(Klt* klt) noexcept {
+  for (auto& slot : spares.slots) {
+    Klt* expected = klt;
+    if (slot.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel)) {
+      spares.count.fetch_sub(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
+}
+
+void list_klt(Klt* klt) noexcept {
+  std::lock_guard hold(all_klts.lock);
+  klt->next_all = all_klts.head;
+  all_klts.head = klt;
+}
+
+// The record of a KLT whose thread has ended; null: none.
+Klt* reuse_ended() noexcept {
+  Klt* klt;
+  {
+    std::lock_guard hold(all_klts.lock);
+    klt = all_klts.ended;
+    if (klt == nullptr) return nullptr;
+    all_klts.ended = klt->next_ended;
+  }
+  pthread_join(klt->thread, nullptr);
+  klt->joinable = false;
+  klt->state.store(KltState::kSpare, std::memory_order_relaxed);
+  klt->wake.store(0, std::memory_order_relaxed);
+  klt->attention.store(0, std::memory_order_relaxed);
+  klt->bound_cpu = kBindingUnknown;
+  return klt;
+}
+
+void list_ended(Klt* klt) noexcept {
+  std::lock_guard hold(all_klts.lock);
+  klt->next_ended = all_klts.ended;
+  all_klts.ended = klt;
+}
+
+void init_on_thread(Klt* klt) noexcept {
+  klt->exceptions = reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
+  klt->tid = static_cast<int>(syscall(SYS_gettid));
+  overflow_install_thread(klt);
+  klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
+                          std::memory_order_relaxed);
+  klt_register_set(klt);
+}
+
+// One turn of the base loop. False: told to stop.
+bool sleep_as_spare(Klt* self) noexcept {
+  klt_sleep(self);
+  if (self->state.load(std::memory_order_acquire) == KltState::kStopping) return false;
+  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  return true;
+}
+
+// Makes the KLT one that others can find. The initial one is only found through its units.
+void become_findable(Klt* self) noexcept {
+  // Full fence, pairs with the one where a unit is deferred: either it sees Spare, or we see the unit.
+  self->state.store(KltState::kSpare, std::memory_order_seq_cst);
+  if (self->initial) {
+    if (Unit* unit = self->deferred.exchange(nullptr, std::memory_order_seq_cst)) {
+      klt_return_deferred(unit);
+    }
+  } else if (!spares_put(self)) {
+    self->state.store(KltState::kStopping, std::memory_order_relaxed);
+    klt_wake(self);  // too many of us: this one ends
+  }
+}
+
+[[noreturn]] __attribute__((no_sanitize("thread"))) void base_entry(void* klt, void* first, void* a,
+                                                         void* b) noexcept {
+  auto* self = static_cast<Klt*>(klt);
+  if (first != nullptr) {  // else: the thread's own start, on this very stack
+    san::after_switch(self->base.san);
+    san::stack_reused(self->base.low, stack_pointer());
+    reinterpret_cast<BaseAction>(first)(a, b);
+    become_findable(self);
+  }
+  if (sleep_as_spare(self)) {
+    klt_carry(self, guard_worker());
+  }
+  context_resume(&self->exit);
+}
+
+void* thread_main(void* arg) noexcept {
+  auto* self = static_cast<Klt*>(arg);
+  init_on_thread(self);
+  pthread_attr_t attr;
+  void* low = nullptr;
+  size_t size = 0;
+  WEFT_CHECK(pthread_getattr_np(pthread_self(), &attr) == 0);
+  WEFT_CHECK(pthread_attr_getstack(&attr, &low, &size) == 0);
+  pthread_attr_destroy(&attr);
+  stack_adopt(self->base, static_cast<char*>(low), static_cast<char*>(low) + size);
+  // Below this frame, out of reach of whatever it still needs.
+  const auto top = (reinterpret_cast<uintptr_t>(stack_pointer()) - 1024) & ~uintptr_t{63};
+  self->base_top = reinterpret_cast<void*>(top);
+  self->guard.store(1, std::memory_order_relaxed);
+  context_switch_to_entry(&self->exit, self->base_top, base_entry, self, nullptr, nullptr, nullptr);
+  overflow_remove_thread(self);
+  klt_register_set(nullptr);
+  list_ended(self);
+  return nullptr;
+}
+
+bool start_thread(Klt* klt) noexcept {
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr) != 0) return false;
+  pthread_attr_setstacksize(&attr, kKltStackSize);
+  const int result = pthread_create(&klt->thread, &attr, thread_main, klt);
+  pthread_attr_destroy(&attr);
+  klt->joinable = result == 0;
+  return klt->joinable;
+}
+
+}  // namespace
+
+Klt* klt_adopt() noexcept {
+  auto* klt = new (std::nothrow) Klt;
+  if (klt == nullptr) return nullptr;
+  Stack* base = stack_acquire();  // its own stack is the primary ULT's
+  if (base == nullptr) {
+    delete klt;
+    return nullptr;
+  }
+  klt->base = *base;
+  klt->base_top = base->top;
+  klt->base.next = base;  // to give it back
+  klt->initial = true;
+  klt->thread = pthread_self();
+  klt->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  init_on_thread(klt);
+  initial_klt = klt;
+  return klt;
+}
+
+void klt_release_adopted(Klt* klt) noexcept {
+  initial_klt = nullptr;
+  overflow_remove_thread(klt);
+  klt_register_set(nullptr);
+  stack_dispose(klt->base.next);
+  delete klt;
+}
+
+Klt* klt_create() noexcept {
+  Klt* klt = reuse_ended();
+  const bool reused = klt != nullptr;
+  if (!reused) klt = new (std::nothrow) Klt;
+  if (klt == nullptr) return nullptr;
+  if (!start_thread(klt)) {
+    if (reused) {
+      klt->state.store(KltState::kStopping, std::memory_order_relaxed);
+    } else {
+      delete klt;
+    }
+    return nullptr;
+  }
+  if (!reused) list_klt(klt);
+  return klt;
+}
+
+void klt_put_back(Klt* klt) noexcept {
+  if (!spares_put(klt)) {
+    klt->state.store(KltState::kStopping, std::memory_order_release);
+    klt_wake(klt);
+  }
+}
+
+Klt* klt_try_acquire() noexcept {
+  if (spares.count.load(std::memory_order_relaxed) == 0) return nullptr;
+  for (auto& slot : spares.slots) {
+    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+    // Acquire, pairs with the release in spares_put().
+    if (Klt* klt = slot.exchange(nullptr, std::memory_order_acquire)) {
+      spares.count.fetch_sub(1, std::memory_order_relaxed);
+      return klt;
+    }
+  }
+  return nullptr;
+}
+
+Klt* klt_acquire() noexcept {
+  Klt* klt = klt_try_acquire();
+  return klt != nullptr ? klt : klt_create();
+}
+
+void klt_set_sticky_attention(uint32_t bits) noexcept {
+  const uint32_t old = sticky_attention.exchange(bits, std::memory_order_seq_cst);
+  std::lock_guard hold(all_klts.lock);
+  const auto set = [=](Klt* klt) {
+    klt->attention.fetch_and(~old, std::memory_order_relaxed);
+    klt->attention.fetch_or(bits, std::memory_order_relaxed);
+  };
+  if (initial_klt != nullptr) set(initial_klt);
+  for (Klt* klt = all_klts.head; klt != nullptr; klt = klt->next_all) set(klt);
+}
+
+void klt_set_spare_limit(unsigned limit) noexcept {
+  spares.limit.store(std::min<unsigned>(limit, kMaxSpares), std::memory_order_relaxed);
+}
+
+void klt_stop_all() noexcept {
+  Klt* all = all_klts.head;
+  // One may be on its way to the slots still: until it is there, or has decided to end by itself.
+  for (Klt* klt = all; klt != nullptr; klt = klt->next_all) {
+    while (klt->state.load(std::memory_order_acquire) != KltState::kStopping) {
+      if (spares_remove(klt)) {
+        klt->state.store(KltState::kStopping, std::memory_order_release);
+        klt_wake(klt);
+      } else {
+        sched_yield();
+      }
+    }
+  }
+  while (Klt* klt = all) {
+    all = klt->next_all;
+    if (klt->joinable) pthread_join(klt->thread, nullptr);
+    delete klt;
+  }
+  all_klts.head = nullptr;
+  all_klts.ended = nullptr;
+}
+
+void klt_sleep(Klt* self) noexcept {
+  // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
+  while (self->wake.load(std::memory_order_acquire) == 0) futex_wait(self->wake, 0);
+  self->wake.store(0, std::memory_order_relaxed);
+}
+
+void klt_wake(Klt* klt) noexcept {
+  klt->wake.store(1, std::memory_order_release);
+  futex_wake(klt->wake, 1);
+}
+
+void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first, void* a,
+                    void* b) noexcept {
+  san::before_switch(from->san, self->base.san, self->base.low, self->base.usable(),
+                     save == nullptr);
+  if (save == nullptr) {
+    context_start(self->base_top, base_entry, self, reinterpret_cast<void*>(first), a, b);
+  }
+  context_switch_to_entry(save, self->base_top, base_entry, self, reinterpret_cast<void*>(first), a,
+                          b);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,159 @@
+// klt.hpp: a kernel-level thread of Weft: what carries a worker.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/klt_register.hpp"
+#include "arch/context.hpp"
+#include "os/futex.hpp"
+#include "sanitizer_switch.hpp"
+#include "unit/stack.hpp"
+
+namespace weft::rt {
+
+struct Unit;
+struct Worker;
+
+enum class KltState : uint32_t {
+  kCarrying,   // runs a worker; that worker's private state is its own
+  kCaptive,    // sleeps, or blocks in the kernel, inside a ULT; owns that ULT's frames
+  kSpare,      // sleeps in its base loop, or is about to; owns nothing
+  kStopping,   // told to leave its base loop
+};
+
+// Remote taking of a worker; see README.md, "Taking".
+enum class Take : uint32_t {
+  kNone,     // the owner has its worker (or sleeps without one by its own will)
+  kPending,  // a taker decides, or uses the worker's private state for a moment; the owner waits
+  kGiving,   // the owner gives its worker away; takers keep off
+  kTaken,    // the worker is gone; the owner runs without one
+};
+
+// Reasons for a KLT to look up when it lowers its guard.
+namespace attention {
+inline constexpr uint32_t kHungry = 1u << 0;    // some worker has nothing to do
+inline constexpr uint32_t kHandOver = 1u << 1;  // give the worker away (tests; reasons)
+inline constexpr uint32_t kHook = 1u << 3;      // ask the test hook, each time
+inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that only this KLT may run
+}  // namespace attention
+
+// The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).
+struct ExceptionGlobals {
+  void* caught;
+  uintptr_t uncaught;
+};
+
+inline constexpr int kBindingUnknown = -2;
+
+struct Klt {
+  // -- reached through klt_register; offsets are fixed below
+  Klt* self = this;
+  std::atomic<uint32_t> guard{0};      // owner KLT; read by takers
+  std::atomic<uint32_t> attention{0};  // any thread
+  std::atomic<Worker*> worker{nullptr};  // owner KLT; a taker while Take is Pending or Taken
+  std::atomic<Unit*> current{nullptr};   // owner KLT: the ULT or tasklet whose code runs; null: scheduler
+
+  ExceptionGlobals* exceptions = nullptr;  // constant: this thread's
+  // The ULT that runs may run what it joins on its own stack while its stack pointer is above this. Owner
+  // KLT. kNoClaim: it may not at all (a tasklet, a scheduler, a unit under a scheduler of the user's).
+  uintptr_t claim_floor = UINTPTR_MAX;
+  // any thread, by the protocol of README.md
+  alignas(64) std::atomic<Take> take{Take::kNone};
+  std::atomic<KltState> state{KltState::kSpare};
+  FutexWord wake{0};          // 1: go on
+  std::atomic<Unit*> deferred{nullptr};  // see klt/README.md, "The primary ULT"
+  std::atomic<Unit*> held{nullptr};      // Captive: the unit in whose frames it sleeps
+  // owner KLT
+  Stack base;                 // where the base loop runs
+  void* base_top = nullptr;
+  Context exit;               // where a KLT of ours leaves its base loop
+  int bound_cpu = kBindingUnknown;  // -1: not bound
+  bool initial = false;       // the thread that initialised Weft
+  pthread_t thread{};
+  int tid = 0;
+  void* alt_stack = nullptr;
+  Klt* next_ended = nullptr;  // in the list of those whose thread has ended
+  Klt* next_all = nullptr;    // constant once listed
+  bool joinable = false;      // its thread has not been joined
+};
+static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
+              offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
+              offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40);
+
+inline constexpr size_t kKltGuard = 8;
+inline constexpr size_t kKltAttention = 12;
+inline constexpr size_t kKltWorker = 16;
+inline constexpr size_t kKltCurrent = 24;
+inline constexpr size_t kKltExceptions = 32;
+inline constexpr size_t kKltClaimFloor = 40;
+inline constexpr uintptr_t kNoClaim = UINTPTR_MAX;
+
+// Precondition of both: klt_register_valid(); the result is used with the guard up only.
+[[gnu::always_inline]] inline Klt* klt_self() noexcept { return klt_register_load<0, Klt*>(); }
+[[gnu::always_inline]] inline Unit* klt_current() noexcept {
+  return klt_register_load<kKltCurrent, Unit*>();
+}
+[[gnu::always_inline]] inline void klt_set_current(Unit* unit) noexcept {
+  klt_register_store64<kKltCurrent>(unit);
+}
+
+[[gnu::always_inline]] inline void klt_set_claim_floor(uintptr_t floor) noexcept {
+  klt_register_store64<kKltClaimFloor>(reinterpret_cast<void*>(floor));
+}
+[[gnu::always_inline]] inline uintptr_t klt_claim_floor() noexcept {
+  return klt_register_load<kKltClaimFloor, uintptr_t>();
+}
+[[gnu::always_inline]] inline ExceptionGlobals* klt_exceptions() noexcept {
+  return klt_register_load<kKltExceptions, ExceptionGlobals*>();
+}
+
+// ---- life -------------------------------------------------------------------------------------
+
+// Makes the calling thread a KLT (the initial one). Null: out of memory.
+Klt* klt_adopt() noexcept;
+// Undoes it. Precondition: called on that thread, by its primary ULT.
+void klt_release_adopted(Klt* klt) noexcept;
+
+// Starts a new KLT, as a spare that goes to nobody's list. Null: the kernel refused.
+Klt* klt_create() noexcept;
+
+// A spare from the list, or a new one. Null: none, and the kernel refused.
+Klt* klt_acquire() noexcept;
+// A spare from the list only. Async-signal-safe.
+Klt* klt_try_acquire() noexcept;
+
+// Gives back a KLT from klt_acquire() that is not needed after all.
+void klt_put_back(Klt* klt) noexcept;
+
+// Bits that every KLT, present and future, has set in `attention` for good (tests).
+void klt_set_sticky_attention(uint32_t bits) noexcept;
+
+// How many spares are kept.
+void klt_set_spare_limit(unsigned limit) noexcept;
+
+// Ends all spares. Precondition: every other KLT of Weft is a spare.
+void klt_stop_all() noexcept;
+
+// ---- sleeping by Weft's own will ----------------------------------------------------------------
+
+// Sleeps until klt_wake(). Never taken meanwhile. Precondition: guard up; `state` says why already.
+void klt_sleep(Klt* self) noexcept;
+void klt_wake(Klt* klt) noexcept;
+
+// Runs first(a, b) on the base stack, then sleeps there as a spare until it is given a worker.
+// `save`: where the current context is kept; null: it is given up. Precondition: guard up.
+using BaseAction = void (*)(void* a, void* b);
+void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first, void* a,
+                    void* b) noexcept;
+
+// What a spare does with the worker it was given. Defined by worker/.
+[[noreturn]] void klt_carry(Klt* self, Worker* worker) noexcept;
+
+// A unit was left with this KLT just as it went to sleep. Defined by worker/.
+void klt_return_deferred(Unit* unit) noexcept;
+
+}  // namespace weft::rt

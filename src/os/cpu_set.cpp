@@ -1,0 +1,27 @@
+#include "os/cpu_set.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+
+namespace weft::rt {
+
+int CpuSet::count() const {
+  int sum = 0;
+  for (const unsigned long word : words_) sum += std::popcount(word);
+  return sum;
+}
+
+// The bare system calls: the wrappers of glibc take a cpu_set_t, which holds 1024 CPUs.
+int get_affinity(CpuSet& cpus) {
+  cpus = CpuSet{};
+  return ::syscall(SYS_sched_getaffinity, 0, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
+}
+
+int set_affinity(const CpuSet& cpus) {
+  return ::syscall(SYS_sched_setaffinity, 0, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
+}
+
+}  // namespace weft::rt

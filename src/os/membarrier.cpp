@@ -1,0 +1,19 @@
+#include "os/membarrier.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.hpp"
+
+namespace weft::rt {
+
+bool membarrier_register() noexcept {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void membarrier_all() noexcept {
+  WEFT_CHECK(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,206 @@
+// overflow.cpp: see overflow.hpp. Everything below handle() runs in a signal handler: it takes no
+// lock, and writes with write().
+#include "os/overflow.hpp"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "klt/klt.hpp"
+#include "unit/stack.hpp"
+#include "unit/unit.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Saved vector registers take 3 KiB of it, the unwinder some 10 KiB, and the handlers of others
+// that we call have to fit as well.
+constexpr size_t kAltStackBytes = size_t{64} << 10;
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS};
+
+// Written by overflow_install() before its handler is set.
+struct sigaction previous[2];
+std::atomic<bool> installed{false};
+
+template <class... Args>
+void say(const char* format, Args... args) noexcept {
+  char text[512];
+  const int n = std::snprintf(text, sizeof text, format, args...);
+  if (n <= 0) return;
+  const auto length =
+      static_cast<size_t>(n) < sizeof text ? static_cast<size_t>(n) : sizeof text - 1;
+  if (write(STDERR_FILENO, text, length) < 0) return;  // nobody reads it; abort all the same
+}
+
+struct Frames {
+  static constexpr int kMost = 48;
+  void* at[kMost];
+  int count = 0;
+};
+
+_Unwind_Reason_Code note_frame(_Unwind_Context* context, void* to) noexcept {
+  auto* frames = static_cast<Frames*>(to);
+  if (frames->count == Frames::kMost) return _URC_END_OF_STACK;
+  frames->at[frames->count++] = reinterpret_cast<void*>(_Unwind_GetIP(context));
+  return _URC_NO_REASON;
+}
+
+// Not backtrace(): at its first call it loads a library.
+void say_backtrace() noexcept {
+  Frames frames;
+  _Unwind_Backtrace(note_frame, &frames);
+  say("weft: innermost %d frames, this report's first:\n", frames.count);
+  backtrace_symbols_fd(frames.at, frames.count, STDERR_FILENO);
+}
+
+// What the calling KLT runs on; both may be null.
+struct Running {
+  Unit* unit = nullptr;
+  Unit* host = nullptr;
+  const Stack* stack = nullptr;
+};
+
+Running what_runs(const Klt* self) noexcept {
+  Running running;
+  running.unit = self->current.load(std::memory_order_relaxed);
+  if (running.unit != nullptr) running.host = running.unit->host;
+  if (running.host != nullptr) running.stack = running.host->stack;
+  if (running.stack == nullptr) {
+    const Worker* worker = self->worker.load(std::memory_order_relaxed);
+    if (worker != nullptr) running.stack = worker->sched_stack;
+  }
+  return running;
+}
+
+void say_who(const Running& running) noexcept {
+  if (running.unit == nullptr) {
+    say("weft: stack overflow in %s", "a scheduler");
+    return;
+  }
+  const char* name = unit_name(running.unit);
+  say("weft: stack overflow in %s %llu%s%s%s",
+      unit_is(running.unit, flag::kTasklet) ? "tasklet" : "ULT",
+      static_cast<unsigned long long>(unit_id(running.unit)), *name != '\0' ? " \"" : "", name,
+      *name != '\0' ? "\"" : "");
+  if (running.host != nullptr && running.host != running.unit) {
+    say(", which runs on the stack of ULT %llu",
+        static_cast<unsigned long long>(unit_id(running.host)));
+  }
+}
+
+[[noreturn]] void report(const Running& running, const void* address) noexcept {
+  const size_t size = running.stack->size;
+  say_who(running);
+  say(": its stack of %zu bytes is used up (fault at %p)\n", size, address);
+  say("weft: give it more by weft_unit_attr_t::stack_size, or all ULTs by WEFT_STACK_SIZE=%zuK\n",
+      2 * size / 1024);
+  say_backtrace();
+  std::abort();
+}
+
+// The previous handler was the kernel's default: the fault comes again as soon as we return, and
+// then it ends the program in the way that its parent expects.
+void fall_back(int signal, const siginfo_t* info) noexcept {
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  sigaction(signal, &standard, nullptr);
+  if (info->si_code <= 0) raise(signal);  // sent by somebody: it would not come again
+}
+
+void call_previous(int signal, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& before = previous[signal == SIGSEGV ? 0 : 1];
+  const bool sent = info->si_code <= 0;
+  const bool simple = (before.sa_flags & SA_SIGINFO) == 0;
+  if (simple && before.sa_handler == SIG_IGN && sent) return;
+  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) {
+    fall_back(signal, info);
+    return;
+  }
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, &before.sa_mask, &mask);
+  if ((before.sa_flags & SA_NODEFER) != 0) {
+    sigset_t itself;
+    sigemptyset(&itself);
+    sigaddset(&itself, signal);
+    pthread_sigmask(SIG_UNBLOCK, &itself, nullptr);
+  }
+  if (simple) {
+    before.sa_handler(signal);
+  } else {
+    before.sa_sigaction(signal, info, context);
+  }
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
+void handle(int signal, siginfo_t* info, void* context) noexcept {
+  if (klt_register_valid() && info->si_code > 0) {
+    const Running running = what_runs(klt_self());
+    if (running.stack != nullptr && stack_in_guard(*running.stack, info->si_addr)) {
+      report(running, info->si_addr);
+    }
+  }
+  call_previous(signal, info, context);
+}
+
+}  // namespace
+
+void overflow_install() noexcept {
+  if (installed.exchange(true)) return;
+  struct sigaction ours{};
+  ours.sa_sigaction = handle;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  for (int i = 0; i < 2; ++i) {
+    sigaction(kSignals[i], nullptr, &previous[i]);
+    sigaction(kSignals[i], &ours, nullptr);
+  }
+}
+
+void overflow_remove() noexcept {
+  if (!installed.exchange(false)) return;
+  for (int i = 0; i < 2; ++i) {
+    struct sigaction now;
+    sigaction(kSignals[i], nullptr, &now);
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle) {
+      sigaction(kSignals[i], &previous[i], nullptr);
+    }
+  }
+}
+
+void overflow_install_thread(Klt* klt) noexcept {
+  stack_t now;
+  if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  void* memory = mmap(nullptr, kAltStackBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  stack_t ours{};
+  ours.ss_sp = memory;
+  ours.ss_size = kAltStackBytes;
+  if (sigaltstack(&ours, nullptr) != 0) {
+    munmap(memory, kAltStackBytes);
+    return;
+  }
+  klt->alt_stack = memory;
+}
+
+void overflow_remove_thread(Klt* klt) noexcept {
+  if (klt->alt_stack == nullptr) return;
+  stack_t now;
+  // The program may have set another one since.
+  if (sigaltstack(nullptr, &now) == 0 && now.ss_sp == klt->alt_stack) {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&none, nullptr);
+  }
+  munmap(klt->alt_stack, kAltStackBytes);
+  klt->alt_stack = nullptr;
+}
+
+}  // namespace weft::rt

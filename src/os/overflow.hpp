@@ -1,0 +1,22 @@
+// overflow.hpp: a stack overflow ends in a message that names the ULT, its stack size and how to
+// raise it, not in a bare "Segmentation fault".
+//
+// Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
+// fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
+// whatever handler there was before, so that those of programs and sanitizers work as without Weft.
+#pragma once
+
+namespace weft::rt {
+
+struct Klt;
+
+// For the process. A handler that the program sets later replaces ours; ours is then not put back.
+void overflow_install() noexcept;
+void overflow_remove() noexcept;
+
+// For the calling thread, whose record is klt. A thread that has an alternate stack keeps it. Out
+// of memory: this thread's overflows end in a bare SIGSEGV.
+void overflow_install_thread(Klt* klt) noexcept;
+void overflow_remove_thread(Klt* klt) noexcept;
+
+}  // namespace weft::rt

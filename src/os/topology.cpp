@@ -1,0 +1,160 @@
+#include "os/topology.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <forward_list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include "os/file.hpp"
+
+namespace weft::rt {
+namespace {
+
+struct DestroyTopology {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using HwlocTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+// Only what the order needs: no I/O devices, caches, distances or memory attributes. Groups carry
+// NUMA nodes that are smaller than the machine, so they stay where they mean something.
+HwlocTopology load_hwloc(const char* synthetic) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return nullptr;
+  HwlocTopology topology(raw);
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                    HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+  if (synthetic != nullptr && hwloc_topology_set_synthetic(raw, synthetic) != 0) return nullptr;
+  if (hwloc_topology_load(raw) != 0) return nullptr;
+  return topology;
+}
+
+int node_of(hwloc_obj_t pu) {
+  const int node = hwloc_bitmap_first(pu->nodeset);
+  return node < 0 ? 0 : node;
+}
+
+int core_of(hwloc_topology_t topology, hwloc_obj_t pu) {
+  const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+  return static_cast<int>(core != nullptr ? core->logical_index : pu->logical_index);
+}
+
+// Spread over cores first: a second worker on a core gains a fraction of what one on a core of its
+// own does. `pus` comes in the machine's order, so that neighbours stay neighbours.
+void order_for_workers(std::vector<Pu>& pus) {
+  std::map<int, int> seen;  // by core: how many of its PUs have come already
+  std::vector<std::tuple<int, std::size_t>> key(pus.size());
+  for (std::size_t i = 0; i < pus.size(); ++i) key[i] = {seen[pus[i].core]++, i};
+  std::sort(key.begin(), key.end());
+  std::vector<Pu> ordered;
+  ordered.reserve(pus.size());
+  for (const auto& [turn, i] : key) ordered.push_back(pus[i]);
+  pus.swap(ordered);
+}
+
+int count_nodes(const std::vector<Pu>& pus) {
+  CpuSet nodes;
+  for (const Pu& pu : pus) nodes.add(pu.node);
+  return nodes.count();
+}
+
+// One NUMA node, and each PU a core of its own. Kernels without the files (no NUMA, no SMT
+// support built in) do not count: hwloc decides there.
+bool is_simple_machine() {
+  const auto nodes = read_file("/sys/devices/system/node/online");
+  const auto smt = read_file("/sys/devices/system/cpu/smt/active");
+  return nodes == "0\n" && smt == "0\n";
+}
+
+Topology read_machine(const CpuSet& allowed) {
+  if (is_simple_machine()) return topology_without_smt(allowed);
+  Topology topology = topology_by_hwloc(allowed);
+  // hwloc failed, or was told by its environment of another machine than this.
+  return topology.pus.empty() ? topology_without_smt(allowed) : topology;
+}
+
+// One entry per affinity mask ever seen; entries never move and are never freed, as workers of an
+// earlier initialisation may still be ending.
+struct Cache {
+  struct Entry {
+    CpuSet allowed;
+    Topology topology;
+  };
+  std::mutex mutex;
+  std::forward_list<Entry> entries;
+};
+
+Cache& cache() {
+  static Cache& instance = *new Cache;  // outlives every static destructor
+  return instance;
+}
+
+}  // namespace
+
+Topology topology_without_smt(const CpuSet& allowed) {
+  Topology topology;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (allowed.contains(cpu)) topology.pus.push_back({cpu, cpu, 0});
+  }
+  topology.nodes = topology.pus.empty() ? 0 : 1;
+  return topology;
+}
+
+Topology topology_by_hwloc(const CpuSet& allowed, const char* synthetic) {
+  Topology result;
+  const HwlocTopology topology = load_hwloc(synthetic);
+  if (topology == nullptr) return result;
+  hwloc_obj_t pu = nullptr;
+  while ((pu = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_PU, pu)) != nullptr) {
+    const int cpu = static_cast<int>(pu->os_index);
+    if (allowed.contains(cpu))
+      result.pus.push_back({cpu, core_of(topology.get(), pu), node_of(pu)});
+  }
+  order_for_workers(result.pus);
+  result.nodes = count_nodes(result.pus);
+  return result;
+}
+
+const Topology* read_topology() noexcept try {
+  CpuSet allowed;
+  if (get_affinity(allowed) != 0) return nullptr;
+  Cache& known = cache();
+  const std::lock_guard lock(known.mutex);
+  for (const Cache::Entry& entry : known.entries) {
+    if (entry.allowed == allowed) return &entry.topology;
+  }
+  known.entries.push_front({allowed, read_machine(allowed)});
+  return &known.entries.front().topology;
+} catch (...) {
+  return nullptr;
+}
+
+std::vector<Pu> select_pus(const Topology& topology, const std::vector<int>& cpus) {
+  std::vector<Pu> selected;
+  for (const int cpu : cpus) {
+    const auto same = [cpu](const Pu& pu) { return pu.cpu == cpu; };
+    const auto found = std::find_if(topology.pus.begin(), topology.pus.end(), same);
+    if (found != topology.pus.end()) selected.push_back(*found);
+  }
+  return selected;
+}
+
+int bind_current_thread(int cpu) noexcept {
+  CpuSet one;
+  one.add(cpu);
+  return set_affinity(one);
+}
+
+int usable_cpus(const Topology& topology, double quota) noexcept {
+  const double pus = static_cast<double>(topology.pus.size());
+  return std::max(1, static_cast<int>(std::min(pus, std::ceil(quota))));
+}
+
+}  // namespace weft::rt

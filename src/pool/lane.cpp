@@ -1,0 +1,216 @@
+#include "pool/lane.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr uint32_t kFirstRing = 1024;
+constexpr size_t kMaxForks = 4096;   // deeper ones are run by their owner without being offered
+constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the shared part first
+
+// Only its worker may run it: it is pinned, or runs on the stack of a unit that is.
+bool stays_here(const Unit* unit) noexcept {
+  if (unit_is(unit, flag::kPinned)) return true;
+  return unit->state.load(std::memory_order_relaxed) != UnitState::kFresh &&
+         unit_is(unit->host, flag::kPinned);
+}
+
+}  // namespace
+
+Lane::Lane(Worker* owner) : Pool(WEFT_POOL_DEQUE, WEFT_ACCESS_MPMC, true), mask(kFirstRing - 1) {
+  lane_owner = owner;
+  slots = static_cast<Unit**>(std::calloc(kFirstRing, sizeof(Unit*)));
+  auto** forks = static_cast<weft_fork_t**>(std::calloc(kMaxForks + 2, sizeof(weft_fork_t*)));
+  if (forks == nullptr) return;
+  fork_start = forks + 1;
+  fork_end = fork_start + kMaxForks;
+  fork_top.store(fork_start, std::memory_order_relaxed);
+  fork_low.store(fork_start, std::memory_order_relaxed);
+}
+
+Lane::~Lane() {
+  std::free(slots);
+  if (fork_start != nullptr) std::free(fork_start - 1);
+}
+
+void Lane::grow() noexcept {
+  const uint32_t old_size = mask + 1;
+  const uint32_t size = old_size * 2;
+  auto** bigger = static_cast<Unit**>(std::calloc(size, sizeof(Unit*)));
+  WEFT_CHECK(bigger != nullptr && "out of memory for the list of ready units");
+  const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+  for (uint32_t i = ring_head.load(std::memory_order_relaxed); i != tail; ++i) {
+    bigger[i & (size - 1)] = slots[i & mask];
+  }
+  std::free(slots);
+  slots = bigger;
+  mask = size - 1;
+}
+
+void Lane::push(Worker* worker, Unit* unit) {
+  if (worker != nullptr && &worker->lane == this) {
+    push_private(unit);
+  } else if (stays_here(unit)) {
+    push_inbox(unit);
+  } else {
+    push_shared(unit);
+  }
+}
+
+Unit* Lane::pop(Worker* worker) {
+  if (worker == nullptr || &worker->lane != this) return try_steal();
+  if (has_inbox()) drain_inbox();
+  if ((++worker->tick & kLookRound) == 0 && has_shared()) {
+    if (Unit* unit = pop_shared()) return unit;
+  }
+  if (Unit* unit = pop_private()) return unit;
+  return has_shared() ? pop_shared() : nullptr;
+}
+
+size_t Lane::size() {
+  const uint32_t ring = ring_tail.load(std::memory_order_relaxed) -
+                        ring_head.load(std::memory_order_relaxed);
+  return ring + shared_count.load(std::memory_order_relaxed) +
+         inbox_count.load(std::memory_order_relaxed);
+}
+
+bool Lane::try_claim(Worker* worker, Unit* unit) {
+  if (worker != nullptr && &worker->lane == this && remove_private(unit)) return true;
+  if (!is_in(unit, this)) return false;
+  lock.lock();
+  // Under the lock this is the truth; meanwhile it may have been run and come back.
+  const bool here =
+      is_in(unit, this) && unit->state.load(std::memory_order_relaxed) == UnitState::kFresh;
+  if (here) {
+    shared.remove(unit);
+    mark_out(unit);
+    shared_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  lock.unlock();
+  return here;
+}
+
+unsigned Lane::publish(Worker* maker, unsigned most) noexcept {
+  unsigned done = 0;
+  weft_fork_t** low = fork_low.load(std::memory_order_relaxed);
+  if (low != fork_top.load(std::memory_order_relaxed)) {
+    Unit* unit = make_fork_unit(maker, *low);
+    if (unit != nullptr) {
+      *low = nullptr;
+      fork_low.store(low + 1, std::memory_order_relaxed);
+      push_shared(unit);
+      ++done;
+    }
+  }
+  uint32_t head = ring_head.load(std::memory_order_relaxed);
+  const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+  uint32_t i = head;
+  for (; i != tail && done < most; ++i) {
+    Unit* unit = slots[i & mask];
+    if (unit == nullptr) continue;
+    if (stays_here(unit)) continue;
+    slots[i & mask] = nullptr;
+    push_shared(unit);
+    ++done;
+  }
+  while (head != tail && slots[head & mask] == nullptr) ++head;
+  ring_head.store(head, std::memory_order_relaxed);
+  if (done == 0) barren_tail.store(tail, std::memory_order_relaxed);
+  return done;
+}
+
+Unit* Lane::make_fork_unit(Worker* maker, weft_fork_t* fork) noexcept {
+  Unit* unit = maker->units.pop();
+  if (unit == nullptr) return nullptr;  // the owner runs it itself
+  WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), UnitState::kFresh));
+  unit->fn = fork_unit_main;
+  unit->arg = fork;
+  unit->pool.store(this, std::memory_order_relaxed);
+  unit->joiner.store(0, std::memory_order_relaxed);
+  unit_set_header(unit, unit_header_of(UnitState::kFresh, flag::kFork, WEFT_PRIORITY_DEFAULT, false));
+  fork->unit = unit;
+  return unit;
+}
+
+void Lane::settle_forks(Worker* maker) noexcept {
+  weft_fork_t** const top = fork_top.load(std::memory_order_relaxed);
+  for (weft_fork_t** i = fork_low.load(std::memory_order_relaxed); i != top; ++i) {
+    Unit* unit = make_fork_unit(maker, *i);
+    WEFT_CHECK(unit != nullptr && "out of memory for work units");
+    *i = nullptr;
+    push_private(unit);
+  }
+  fork_low.store(fork_start, std::memory_order_relaxed);
+  fork_top.store(fork_start, std::memory_order_relaxed);
+}
+
+void Lane::open_forks(bool open) noexcept {
+  // Beyond fork_end nothing is pushed, and the slot below is always null, so nothing is popped.
+  weft_fork_t** const at = open ? fork_start : fork_end + 1;
+  fork_low.store(at, std::memory_order_relaxed);
+  fork_top.store(at, std::memory_order_relaxed);
+}
+
+void Lane::rewind_forks() noexcept {
+  if (forks_empty() && fork_top.load(std::memory_order_relaxed) <= fork_end) open_forks(true);
+}
+
+void Lane::drain_inbox() noexcept {
+  lock.lock();
+  while (Unit* unit = inbox.pop_front()) {
+    inbox_count.fetch_sub(1, std::memory_order_relaxed);
+    mark_out(unit);
+    push_private(unit);
+  }
+  lock.unlock();
+}
+
+Unit* Lane::pop_shared() noexcept {
+  lock.lock();
+  Unit* unit = shared.pop_front();
+  if (unit != nullptr) {
+    mark_out(unit);
+    shared_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  lock.unlock();
+  return unit;
+}
+
+Unit* Lane::try_steal() noexcept {
+  if (!has_shared() || !lock.try_lock()) return nullptr;
+  Unit* unit = shared.pop_front();
+  if (unit != nullptr) {
+    mark_out(unit);
+    shared_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  lock.unlock();
+  return unit;
+}
+
+void Lane::push_shared(Unit* unit) noexcept {
+  lock.lock();
+  mark_in(unit, this);
+  shared.push_back(unit);
+  // Sequentially consistent: whoever goes to sleep sees the count, or we see the sleeper.
+  shared_count.fetch_add(1, std::memory_order_seq_cst);
+  lock.unlock();
+}
+
+void Lane::push_inbox(Unit* unit) noexcept {
+  lock.lock();
+  inbox.push_back(unit);
+  inbox_count.fetch_add(1, std::memory_order_seq_cst);
+  lock.unlock();
+}
+
+void fork_unit_main(void* arg) noexcept {
+  auto* fork = static_cast<weft_fork_t*>(arg);
+  fork->invoke(fork);
+}
+
+}  // namespace weft::rt

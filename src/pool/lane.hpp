@@ -1,0 +1,157 @@
+// lane.hpp: a worker's own pool, the default one: work-stealing, without a fence on the owner's side.
+//
+//   ring    ready units, private to the worker. push at the tail; pop at the head (FIFO); a joiner
+//           takes its unit out of the middle. Plain moves.
+//   forks   weft_fork_t of the ULT that runs now, private, strictly last in, first out.
+//   shared  units that others may take: a list under a lock.
+//   inbox   units from elsewhere that only this worker may run: under the same lock.
+//
+// Units get from the private to the shared part when somebody is hungry: the owner looks at one word
+// (its KLT's attention) when it lowers the guard. If it does not do so for a while because its ULT
+// computes, the hungry worker does it in its place, by the handshake of klt/README.md ("taking"):
+// with the owner's guard down and `worker` published as null, the private part is the taker's.
+//
+// Rejected: a Chase–Lev deque (a full fence, 6 ns here, at each pop; a join cannot take from its
+// middle without a tombstone that has to be reference-counted); a split deque as Lace has it (its
+// thieves depend on an owner that calls often enough).
+//
+// Invariants
+//  1. Private parts are touched by the carrier of the worker with its guard up, or by a taker.
+//  2. A unit is in the ring, or in a list, or nowhere; never twice.
+//  3. All forks in `forks` belong to the stack that runs now: a ULT that suspends turns them into
+//     units first, oldest first.
+//  4. A unit that only this worker may run is never in `shared`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/spin_lock.hpp"
+#include "pool/pool.hpp"
+#include "pool/unit_list.hpp"
+
+namespace weft::rt {
+
+struct Lane final : Pool {
+  explicit Lane(Worker* owner);
+  ~Lane() override;
+
+  bool usable() const noexcept { return slots != nullptr && fork_start != nullptr; }  // else: no memory
+
+  void push(Worker* worker, Unit* unit) override;
+  Unit* pop(Worker* worker) override;
+  size_t size() override;
+  bool try_claim(Worker* worker, Unit* unit) override;
+
+  // ---- owner, guard up (or a taker)
+  bool ring_full() const noexcept {
+    return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) > mask;
+  }
+
+  void push_private(Unit* unit) noexcept {
+    if (__builtin_expect(ring_full(), 0)) grow();
+    push_private_unchecked(unit);
+  }
+
+  // Precondition: !ring_full().
+  void push_private_unchecked(Unit* unit) noexcept {
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    slots[tail & mask] = unit;
+    unit->slot.store(tail, std::memory_order_relaxed);
+    ring_tail.store(tail + 1, std::memory_order_relaxed);
+  }
+
+  Unit* pop_private() noexcept {
+    uint32_t head = ring_head.load(std::memory_order_relaxed);
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    while (head != tail) {
+      Unit* unit = slots[head & mask];
+      ++head;
+      if (__builtin_expect(unit != nullptr, 1)) {
+        ring_head.store(head, std::memory_order_relaxed);
+        return unit;
+      }
+    }
+    ring_head.store(head, std::memory_order_relaxed);
+    return nullptr;
+  }
+
+  // Takes a unit out of the ring, wherever in it.
+  bool remove_private(Unit* unit) noexcept {
+    const uint32_t slot = unit->slot.load(std::memory_order_relaxed);
+    const uint32_t head = ring_head.load(std::memory_order_relaxed);
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    if (slot - head >= tail - head || slots[slot & mask] != unit) return false;
+    if (slot == head) {
+      ring_head.store(head + 1, std::memory_order_relaxed);
+    } else if (slot + 1 == tail) {
+      ring_tail.store(slot, std::memory_order_relaxed);
+      barren_tail.store(head - 1, std::memory_order_relaxed);  // the next push moves it back to where it was
+    } else {
+      slots[slot & mask] = nullptr;  // a hole; whoever pops steps over it
+    }
+    return true;
+  }
+
+  bool ring_empty() const noexcept {
+    return ring_head.load(std::memory_order_relaxed) == ring_tail.load(std::memory_order_relaxed);
+  }
+  bool forks_empty() const noexcept {
+    return fork_low.load(std::memory_order_relaxed) == fork_top.load(std::memory_order_relaxed);
+  }
+
+  // Moves up to `most` stealable units to the shared part; at most one fork, the oldest. Returns how
+  // many. `maker` is the worker whose descriptors a fork's unit is made from.
+  unsigned publish(Worker* maker, unsigned most) noexcept;
+  // Turns every fork into a unit in the ring, oldest first. False: out of memory, some are left.
+  void settle_forks(Worker* maker) noexcept;
+  // Only a lane that its worker's main scheduler pops takes forks. Precondition: it holds none.
+  void open_forks(bool open) noexcept;
+  // After a pop that found its fork taken: what lay below has become units as well.
+  void rewind_forks() noexcept;
+  // Moves what waits in the inbox into the ring.
+  void drain_inbox() noexcept;
+
+  // ---- any worker
+  Unit* pop_shared() noexcept;       // oldest
+  Unit* try_steal() noexcept;        // oldest; gives up if somebody else holds the lock
+  void push_shared(Unit* unit) noexcept;
+  void push_inbox(Unit* unit) noexcept;
+  bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
+  bool has_inbox() const noexcept { return inbox_count.load(std::memory_order_relaxed) != 0; }
+  // What could be published, seen from outside: may be stale.
+  bool has_private() const noexcept {
+    if (!forks_empty()) return true;
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    return tail != ring_head.load(std::memory_order_relaxed) &&
+           tail != barren_tail.load(std::memory_order_relaxed);
+  }
+
+  // private part (invariant 1); relaxed atomics because idle workers look at them
+  Unit** slots = nullptr;
+  uint32_t mask;
+  std::atomic<uint32_t> ring_head{0};
+  std::atomic<uint32_t> ring_tail{0};
+  // The tail when publish() last found nothing that others may run: until that moves on there is none.
+  std::atomic<uint32_t> barren_tail{~uint32_t{0}};
+  std::atomic<weft_fork_t**> fork_top;  // one past the newest
+  std::atomic<weft_fork_t**> fork_low;  // the oldest that is still here
+  weft_fork_t** fork_start = nullptr;             // fork_start[-1] is null
+  weft_fork_t** fork_end = nullptr;
+
+  // any worker
+  alignas(64) SpinLock lock;
+  UnitList shared;
+  UnitList inbox;
+  std::atomic<uint32_t> shared_count{0};
+  std::atomic<uint32_t> inbox_count{0};
+
+ private:
+  void grow() noexcept;
+  Unit* make_fork_unit(Worker* maker, weft_fork_t* fork) noexcept;
+};
+
+// The function of a unit that is made from a fork.
+void fork_unit_main(void* fork) noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,75 @@
+// pool.hpp: where ready units wait.
+//
+// Lane      one per worker, the default: see lane.hpp
+// ListPool  FIFO, LIFO, deque or priority under a lock (none for PRIV)
+// UserPool  a table of the user's functions
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "unit/unit.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+
+struct Sched;
+struct Worker;
+
+inline constexpr unsigned kMaxWorkers = 1024;
+
+struct Pool {
+  Pool(weft_pool_kind_t kind, weft_access_t access, bool builtin) noexcept
+      : kind(kind), access(access), builtin(builtin), id(next_id()) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  virtual ~Pool() = default;
+
+  // `worker` is the caller's, null on a foreign thread. Guard up, unless worker is null.
+  // Neither wakes anybody: see wake_for_pool().
+  virtual void push(Worker* worker, Unit* unit) = 0;
+  virtual Unit* pop(Worker* worker) = 0;
+  virtual size_t size() = 0;
+  // Takes this fresh unit out if it is here. Built-in pools only.
+  virtual bool try_claim(Worker*, Unit*) { return false; }
+
+  // constant
+  const weft_pool_kind_t kind;
+  const weft_access_t access;
+  const bool builtin;
+  const uint32_t id;  // never 0; tells where a unit is
+  Worker* lane_owner = nullptr;  // a lane's
+  // any thread
+  std::atomic<unsigned> schedulers{0};                // that have it among their pools
+  std::atomic<uint64_t> consumers[kMaxWorkers / 64];  // workers whose main scheduler has it
+  std::atomic<int> idle_scheds{0};                    // stacked schedulers that sleep on it
+
+ private:
+  static uint32_t next_id() noexcept;
+};
+
+inline uint32_t Pool::next_id() noexcept {
+  static std::atomic<uint32_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// A unit has been put into this pool's list, or taken out, or is in there. Under the pool's lock.
+inline void mark_in(Unit* unit, const Pool* pool) noexcept {
+  unit->inside.store(pool->id, std::memory_order_relaxed);
+}
+inline void mark_out(Unit* unit) noexcept { unit->inside.store(0, std::memory_order_relaxed); }
+inline bool is_in(const Unit* unit, const Pool* pool) noexcept {
+  return unit->inside.load(std::memory_order_relaxed) == pool->id;
+}
+
+// Null: out of memory.
+Pool* pool_create(weft_pool_kind_t kind, weft_access_t access) noexcept;
+Pool* pool_create_user(const weft_pool_ops_t& ops, void* arg) noexcept;
+
+inline weft_pool_t to_handle(Pool* pool) noexcept { return reinterpret_cast<weft_pool_t>(pool); }
+inline Pool* from_handle(weft_pool_t pool) noexcept { return reinterpret_cast<Pool*>(pool); }
+inline weft_unit_t to_handle(Unit* unit) noexcept { return reinterpret_cast<weft_unit_t>(unit); }
+inline Unit* from_handle(weft_unit_t unit) noexcept { return reinterpret_cast<Unit*>(unit); }
+
+}  // namespace weft::rt

@@ -1,0 +1,63 @@
+// user_pool.cpp: the user's functions may lock, allocate, block and call Weft, and they are called
+// from within Weft, with the guard up. No lock of Weft's is held then, but the caller goes on with
+// its worker afterwards. So a callback runs as a scheduler's code does, with no current unit: what
+// waits in it blocks the worker and does not suspend the unit that happens to be there, and nobody
+// takes the worker meanwhile, also when the callback's own calls of Weft have lowered the guard.
+#include "pool/user_pool.hpp"
+
+#include <new>
+
+#include "klt/guard.hpp"
+
+namespace weft::rt {
+namespace {
+
+class CallbackScope {
+ public:
+  CallbackScope() noexcept
+      : inside_(klt_register_valid() && klt_register_load<kKltGuard, uint32_t>() != 0),
+        unit_(inside_ ? klt_current() : nullptr) {
+    if (inside_) klt_set_current(nullptr);
+  }
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+  ~CallbackScope() {
+    if (!inside_) return;
+    klt_register_store32<kKltGuard>(1);  // before there is a unit to be taken with
+    klt_set_current(unit_);
+  }
+
+ private:
+  const bool inside_;  // with the guard up; otherwise the caller is a user's own code
+  Unit* const unit_;
+};
+
+}  // namespace
+
+UserPool::~UserPool() {
+  if (ops.free != nullptr) ops.free(self);
+}
+
+void UserPool::push(Worker*, Unit* unit) {
+  CallbackScope scope;
+  ops.push(self, to_handle(unit));
+}
+
+Unit* UserPool::pop(Worker*) {
+  CallbackScope scope;
+  return from_handle(ops.pop(self));
+}
+
+size_t UserPool::size() {
+  CallbackScope scope;
+  return ops.size(self);
+}
+
+Pool* pool_create_user(const weft_pool_ops_t& ops, void* arg) noexcept {
+  void* self = ops.create != nullptr ? ops.create(arg) : arg;
+  auto* pool = new (std::nothrow) UserPool(ops, self);
+  if (pool == nullptr && ops.free != nullptr) ops.free(self);
+  return pool;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,170 @@
+// sched.cpp: the built-in policies. They keep nothing between two units but a worker's tick and its
+// random numbers.
+#include "sched/sched.hpp"
+
+#include <new>
+
+#include "pool/lane.hpp"
+#include "pool/pool.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Every so often BASIC begins with another pool, so that those behind a busy one are not starved.
+constexpr uint32_t kTurnRound = 63;
+
+// Marsaglia's xorshift64: a few instructions, and good enough to spread thieves.
+uint64_t next_random(Worker* worker) noexcept {
+  uint64_t x = worker->random;
+  if (x == 0) x = 0x9e3779b97f4a7c15u * (worker->index + 1);
+  x ^= x << 13;
+  x ^= x >> 7;
+  x ^= x << 17;
+  worker->random = x;
+  return x;
+}
+
+// A number below n, from the upper bits, without a division.
+unsigned random_below(Worker* worker, unsigned n) noexcept {
+  return static_cast<unsigned>(((next_random(worker) >> 32) * n) >> 32);
+}
+
+// pools[first], pools[first + 1] …, and then from pools[low] on.
+Unit* pop_round(Sched* sched, Worker* worker, size_t low, size_t first) noexcept {
+  const size_t n = sched->pool_count;
+  for (size_t i = first; i < n; ++i) {
+    if (Unit* unit = sched->pools[i]->pop(worker)) return unit;
+  }
+  for (size_t i = low; i < first; ++i) {
+    if (Unit* unit = sched->pools[i]->pop(worker)) return unit;
+  }
+  return nullptr;
+}
+
+Unit* pick_basic(Sched* sched, Worker* worker) noexcept {
+  const uint32_t tick = ++worker->tick;
+  const bool turn = (tick & kTurnRound) == 0;
+  return pop_round(sched, worker, 0, turn ? (tick >> 6) % sched->pool_count : 0);
+}
+
+Unit* steal_from_lanes(Worker* worker) noexcept {
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  if (slots < 2) return nullptr;
+  unsigned i = random_below(worker, slots);
+  for (unsigned left = slots; left > 0; --left, i = i + 1 == slots ? 0 : i + 1) {
+    Worker* victim = runtime.workers[i].load(std::memory_order_acquire);
+    if (victim == nullptr || victim == worker || !victim->lane.has_shared()) continue;
+    if (Unit* unit = victim->lane.try_steal()) {
+      count(worker->stats.steals);
+      return unit;
+    }
+  }
+  return nullptr;
+}
+
+// Of the pools behind the first.
+Unit* steal_from_pools(Sched* sched, Worker* worker) noexcept {
+  const auto others = static_cast<unsigned>(sched->pool_count - 1);
+  if (others == 0) return nullptr;
+  Unit* unit = pop_round(sched, worker, 1, 1 + random_below(worker, others));
+  if (unit != nullptr) count(worker->stats.steals);
+  return unit;
+}
+
+[[gnu::noinline]] Unit* steal(Sched* sched, Worker* worker) noexcept {
+  if (Unit* unit = steal_from_pools(sched, worker)) return unit;
+  return sched->steals_lanes ? steal_from_lanes(worker) : nullptr;
+}
+
+[[gnu::noinline]] Unit* pick_other(Sched* sched, Worker* worker) noexcept {
+  switch (sched->kind) {
+    case WEFT_SCHED_BASIC:
+    case WEFT_SCHED_BASIC_WAIT: return pick_basic(sched, worker);
+    case WEFT_SCHED_PRIORITY: return pop_round(sched, worker, 0, 0);
+    case WEFT_SCHED_RANDWS: break;
+  }
+  Unit* unit = sched->pools[0]->pop(worker);
+  return unit != nullptr ? unit : steal(sched, worker);
+}
+
+// Null: out of memory.
+Sched* make(size_t n, Pool* const* pools) noexcept {
+  auto* sched = new (std::nothrow) Sched;
+  if (sched == nullptr) return nullptr;
+  if (n == 0 || pools == nullptr) {
+    sched->own_pool = pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC);
+    if (sched->own_pool == nullptr) {
+      delete sched;
+      return nullptr;
+    }
+    sched->pools[sched->pool_count++] = sched->own_pool;
+  } else {
+    WEFT_CHECK(n <= Sched::kMaxPools);
+    for (size_t i = 0; i < n; ++i) sched->pools[sched->pool_count++] = pools[i];
+  }
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    sched->pools[i]->schedulers.fetch_add(1, std::memory_order_relaxed);
+  }
+  return sched;
+}
+
+}  // namespace
+
+Sched* sched_create(weft_sched_kind_t kind, size_t n, Pool* const* pools) noexcept {
+  Sched* sched = make(n, pools);
+  if (sched != nullptr) sched->kind = kind;
+  return sched;
+}
+
+Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
+                         Pool* const* pools) noexcept {
+  Sched* sched = make(n, pools);
+  if (sched == nullptr) return nullptr;
+  sched->user = true;
+  sched->ops = ops;
+  sched->arg = arg;
+  sched->data = ops.create != nullptr ? ops.create(to_handle(sched), arg) : arg;
+  return sched;
+}
+
+void sched_destroy(Sched* sched) noexcept {
+  if (sched->user && sched->ops.free != nullptr) sched->ops.free(to_handle(sched), sched->data);
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    // Release, pairs with the acquire of whoever frees the pool then.
+    sched->pools[i]->schedulers.fetch_sub(1, std::memory_order_release);
+  }
+  delete sched->own_pool;
+  delete sched;
+}
+
+Unit* sched_pick(Sched* sched, Worker* worker) noexcept {
+  if (__builtin_expect(sched->steals_lanes && sched->pools[0] == &worker->lane, 1)) {
+    Unit* unit = worker->lane.pop(worker);  // a direct call: a lane is final
+    if (__builtin_expect(unit != nullptr, 1)) return unit;
+    return steal(sched, worker);
+  }
+  return pick_other(sched, worker);
+}
+
+bool sched_pools_empty(Sched* sched) noexcept {
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    if (sched->pools[i]->size() != 0) return false;
+  }
+  return true;
+}
+
+bool sched_should_stop(Sched* sched) noexcept {
+  // Acquire, pairs with the release of whoever told it: units pushed before are seen.
+  if (sched->exit.load(std::memory_order_acquire)) return true;
+  if (Worker* worker = sched->worker.load(std::memory_order_acquire)) {
+    if (worker->new_sched.load(std::memory_order_acquire) != nullptr) return true;  // replaced
+    if (worker->state.load(std::memory_order_acquire) == WorkerState::kStopping) {
+      return sched_pools_empty(sched);
+    }
+  }
+  return sched->finish.load(std::memory_order_acquire) && sched_pools_empty(sched);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,56 @@
+// sched.hpp: which unit is next: policy over pools, nothing else.
+//
+// Built-in schedulers keep nothing on their stack between two units, so a worker restarts them at
+// will (dissertation §3.4.2, "SS"); they can also be stacked, and then run as a loop in a ULT.
+// User-defined ones are coroutines: they are switched to and from with their context saved.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "unit/unit.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+
+struct Pool;
+struct Worker;
+
+struct Sched {
+  // constant
+  weft_sched_kind_t kind = WEFT_SCHED_RANDWS;
+  bool user = false;
+  bool implicit = false;      // made with its worker, freed with it
+  bool steals_lanes = false;  // the default one: steals from every other worker's lane
+  weft_sched_ops_t ops{};
+  void* arg = nullptr;
+  void* data = nullptr;
+  static constexpr size_t kMaxPools = 64;
+  Pool* pools[kMaxPools] = {};
+  size_t pool_count = 0;
+  Pool* own_pool = nullptr;  // made for it, freed with it
+  // any thread
+  std::atomic<bool> finish{false};
+  std::atomic<bool> exit{false};
+  std::atomic<Worker*> worker{nullptr};  // whose main scheduler it is
+  std::atomic<bool> stacked{false};      // pushed as a unit and not ended yet
+  std::atomic<Unit*> unit{nullptr};      // the unit that runs it, while stacked
+  std::atomic<Waiter*> idle{nullptr};    // stacked and asleep; whoever exchanges it wakes it
+  Sched* next_idle = nullptr;            // in the list of those that sleep; under its lock
+};
+
+Sched* sched_create(weft_sched_kind_t kind, size_t n, Pool* const* pools) noexcept;
+Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
+                         Pool* const* pools) noexcept;
+void sched_destroy(Sched* sched) noexcept;
+
+// The next unit by the policy of a built-in scheduler; null: nothing found in one pass. Guard up.
+Unit* sched_pick(Sched* sched, Worker* worker) noexcept;
+bool sched_pools_empty(Sched* sched) noexcept;
+bool sched_should_stop(Sched* sched) noexcept;
+
+inline weft_sched_t to_handle(Sched* s) noexcept { return reinterpret_cast<weft_sched_t>(s); }
+inline Sched* from_handle(weft_sched_t s) noexcept { return reinterpret_cast<Sched*>(s); }
+
+}  // namespace weft::rt

@@ -1,0 +1,48 @@
+// mutex.hpp: what is behind weft_mutex_t. Protocol and proof: README.md, "Mutex".
+//
+// Idea: whoever finds the mutex free may take it, also past a waiter that has been woken and has
+// not run yet (a hand-over would leave the mutex idle for that long). A waiter that was passed over
+// kMostPasses times gets the mutex handed over, so nobody starves.
+// Rejected: a ticket lock (every holder waits for its turn to be scheduled); always handing over
+// (lock convoys); waking a second waiter while the first has not looked yet (both would come for
+// one mutex); leaving out the lock prefix while the process has one thread, as glibc does (a ULT
+// that is preempted between that question and the exchange may go on when there are two).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "sync/wait_queue.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+
+struct Mutex {
+  std::atomic<uint32_t> state;  // any thread: kLocked, kWaiters, kQueue, kWoken
+  uint32_t unused;
+  WaitQueue waiters;  // under kQueue
+  void* unused_pointer;
+
+  // How often a woken waiter may find that somebody was faster. Small: each time costs it a trip
+  // through its pool.
+  static constexpr unsigned kMostPasses = 2;
+};
+static_assert(sizeof(Mutex) == sizeof(weft_mutex_t) && alignof(Mutex) == alignof(weft_mutex_t));
+static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
+static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+inline Mutex& mutex_of(weft_mutex_t* mutex) noexcept { return *reinterpret_cast<Mutex*>(mutex); }
+
+// For operations that are inside a section already (the condition variable).
+// WEFT_OK, or CONTEXT: it would have to wait and may not. The section's worker may be another one.
+int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept;
+// WEFT_OK or NOT_OWNER.
+int mutex_unlock_in(GuardedSection& section, Mutex& mutex) noexcept;
+
+inline bool mutex_is_locked(const Mutex& mutex) noexcept {
+  return (mutex.state.load(std::memory_order_relaxed) & sync_bit::kLocked) != 0;
+}
+
+}  // namespace weft::rt

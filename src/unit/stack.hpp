@@ -1,0 +1,100 @@
+// stack.hpp: where a ULT, a scheduler or a KLT's base loop keeps its frames.
+//
+//   low                                                              top
+//    | guard page | free ........................ frames <- | Stack record |
+//
+// Weft's stacks are mapped in batches and never split a mapping where the kernel has
+// MADV_GUARD_INSTALL, so that millions fit under vm.max_map_count. The record shares the top page
+// with the first frames: a suspended ULT with shallow frames keeps one page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sanitizer_switch.hpp"
+
+namespace weft::rt {
+
+struct StackBatch;
+
+struct Stack {
+  // constant
+  char* low = nullptr;      // lowest address, guard included
+  char* top = nullptr;      // 16-byte aligned; frames grow down from here
+  size_t size = 0;          // bytes asked for, guard excluded
+  bool cached = false;      // may go straight into a StackCache; else: stack_dispose()
+  bool foreign = false;     // memory of the caller, or a thread's own stack: never unmapped by us
+  StackBatch* batch = nullptr;  // that it was mapped with; null: not of the default size
+  // whoever holds the stack
+  san::StackState san;
+  unsigned valgrind_id = 0;
+  Stack* next = nullptr;    // in a cache
+
+  size_t usable() const noexcept { return static_cast<size_t>(top - low); }
+};
+
+enum class GuardKind : uint8_t { kMadvise, kMprotect, kNone };
+
+struct StackOptions {
+  size_t default_size = 128 * 1024;
+  GuardKind guard = GuardKind::kMadvise;
+  bool watermark = false;
+};
+
+// Chooses the kind of guard that the kernel offers. Called once per initialise.
+void stack_setup(const StackOptions& options) noexcept;
+const StackOptions& stack_options() noexcept;
+
+// A stack of the default size. Null: out of memory. Precondition: guard up, or not a KLT.
+Stack* stack_acquire() noexcept;
+void stack_release(Stack* stack) noexcept;
+
+// Another size, mapped for this one use. Null: out of memory.
+Stack* stack_map(size_t size) noexcept;
+// The caller's memory [low, low + size).
+Stack* stack_over(void* low, size_t size) noexcept;
+// The stack that the calling thread runs on, between two addresses.
+void stack_adopt(Stack& record, char* low, char* top) noexcept;
+
+// Gives a stack back to where it came from, whatever its kind.
+void stack_dispose(Stack* stack) noexcept;
+
+// Bytes between the top and the lowest byte that has ever been written (watermark option).
+size_t stack_used(const Stack& stack) noexcept;
+
+// One worker's stock of default-sized stacks; owner worker only.
+struct StackCache {
+  Stack* head = nullptr;
+  unsigned count = 0;
+  static constexpr unsigned kMost = 320;  // beyond it half goes to the global cache: 256 in flight fit
+  static constexpr unsigned kBatch = 64;  // refill from the global cache
+
+  Stack* pop() noexcept {
+    Stack* stack = head;
+    if (__builtin_expect(stack == nullptr, 0)) return refill();
+    head = stack->next;
+    --count;
+    return stack;
+  }
+  void push(Stack* stack) noexcept {
+    stack->next = head;
+    head = stack;
+    if (__builtin_expect(++count > kMost, 0)) spill();
+  }
+  void drain() noexcept;  // everything to the global cache
+
+ private:
+  Stack* refill() noexcept;
+  void spill() noexcept;
+};
+
+// Gives back memory of cached stacks that a burst has left, some per call. Called by idle workers.
+// True: there is more to give back.
+bool stack_trim() noexcept;
+// Unmaps everything. Precondition: no stack of ours is in use.
+void stack_release_all() noexcept;
+
+// True if `address` lies in the guard of the given stack.
+bool stack_in_guard(const Stack& stack, const void* address) noexcept;
+
+}  // namespace weft::rt

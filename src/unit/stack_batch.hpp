@@ -1,0 +1,76 @@
+// stack_batch.hpp: stacks of the default size that were mapped together, and the shelves on which
+// batches wait for somebody who needs a stack.
+//
+// A stack of a batch is
+//   fresh   never handed out: no guard, no record, no memory
+//   cold    guarded; its memory, with the record, was given back
+//   warm    guarded, with a record and at least its top page
+//   out     with somebody: a unit, a worker's cache
+//
+// Rejected: one list of free stacks, because a burst's stacks come back in any order, and whole
+// batches (address space, page tables) could never be found in it again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unit/stack.hpp"
+
+namespace weft::rt {
+
+// Where a batch lies, in the order in which stacks are taken.
+enum class Shelf : uint8_t {
+  kNone,   // all its stacks are out, or it is being made or unmapped
+  kWarm,   // has warm stacks, and others are out
+  kWhole,  // no stack is out: may be unmapped
+  kBare,   // others are out; what it has is cold or fresh
+};
+
+struct StackBatch {
+  // constant while mapped
+  char* base = nullptr;
+  size_t pitch = 0;   // from one stack to the next
+  uint64_t full = 0;  // a bit for each stack
+  // under the global cache's lock
+  uint64_t fresh = 0;
+  uint64_t cold = 0;
+  Stack* warm = nullptr;
+  unsigned warm_count = 0;
+  unsigned out = 0;
+  Shelf shelf = Shelf::kNone;
+  StackBatch* next = nullptr;
+  StackBatch* prev = nullptr;
+
+  uint64_t bit_of(const Stack* stack) const noexcept {
+    return uint64_t{1} << (static_cast<size_t>(stack->low - base) / pitch);
+  }
+  size_t stacks() const noexcept { return static_cast<size_t>(__builtin_popcountll(full)); }
+  size_t bytes() const noexcept { return pitch * stacks(); }
+};
+
+class BatchList {
+ public:
+  StackBatch* front() const noexcept { return head_; }
+
+  void push_front(StackBatch* batch) noexcept {
+    batch->prev = nullptr;
+    batch->next = head_;
+    if (head_ != nullptr) head_->prev = batch;
+    head_ = batch;
+  }
+
+  void remove(StackBatch* batch) noexcept {
+    (batch->prev != nullptr ? batch->prev->next : head_) = batch->next;
+    if (batch->next != nullptr) batch->next->prev = batch->prev;
+  }
+
+ private:
+  StackBatch* head_ = nullptr;
+};
+
+// Maps a batch of stacks as stack_options() says, all fresh, on no shelf. Null: out of memory.
+StackBatch* stack_batch_map() noexcept;
+// Precondition: no stack of it is out.
+void stack_batch_unmap(StackBatch* batch) noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,61 @@
+// unit.cpp: the picture in unit.hpp as a table, and what is rarely asked of a unit.
+#include "unit/unit.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr unsigned bit(UnitState state) noexcept { return 1u << static_cast<unsigned>(state); }
+
+// For each state, in the order of the enum: where a unit may go from there.
+constexpr unsigned kAllowed[] = {
+    /* Free */ bit(UnitState::kFresh),
+    // Terminated: cancelled before it started. Free: its creation failed half-way.
+    /* Fresh */ bit(UnitState::kRunning) | bit(UnitState::kTerminated) | bit(UnitState::kFree),
+    /* Ready */ bit(UnitState::kRunning),
+    /* Running */ bit(UnitState::kReady) | bit(UnitState::kBlocked) | bit(UnitState::kInKernel) |
+        bit(UnitState::kTerminated),
+    // Running: the wake-up came before it had left its stack.
+    /* Blocked */ bit(UnitState::kReady) | bit(UnitState::kRunning),
+    // Running: its KLT has found a worker at once.
+    /* InKernel */ bit(UnitState::kReady) | bit(UnitState::kRunning),
+    /* Terminated */ bit(UnitState::kFree) | bit(UnitState::kFresh),
+};
+static_assert(sizeof kAllowed / sizeof kAllowed[0] ==
+              static_cast<unsigned>(UnitState::kTerminated) + 1);
+
+std::atomic<uint64_t> last_id{0};
+
+}  // namespace
+
+bool unit_transition_allowed(UnitState from, UnitState to) noexcept {
+  return (kAllowed[static_cast<unsigned>(from)] & bit(to)) != 0;
+}
+
+uint64_t unit_id(Unit* unit) noexcept {
+  uint64_t id = unit->cold.id.load(std::memory_order_relaxed);
+  if (id != 0) return id;
+  // Not a flag: `flags` belongs to whoever runs the unit, and any thread may ask. Several may at
+  // once; the first one's number counts.
+  unit_mark(unit);
+  const uint64_t fresh = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
+  return unit->cold.id.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
+}
+
+const char* unit_name(const Unit* unit) noexcept {
+  return unit_is(unit, flag::kNamed) ? unit->cold.name : "";
+}
+
+void unit_clear_cold(Unit* unit) noexcept {
+  UnitCold& cold = unit->cold;
+  WEFT_DCHECK(cold.locals == nullptr);
+  cold.id.store(0, std::memory_order_relaxed);
+  cold.name[0] = '\0';
+  cold.locals = nullptr;
+  cold.fp = FpEnvironment{};
+  cold.stack_size = 0;
+  unit->cancelled.store(false, std::memory_order_relaxed);
+  unit->marked.store(0, std::memory_order_relaxed);
+  unit->flags = static_cast<uint16_t>(unit->flags & ~(flag::kCold | flag::kNamed));
+}
+
+}  // namespace weft::rt

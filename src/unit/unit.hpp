@@ -1,0 +1,233 @@
+// unit.hpp: the descriptor of a work unit, and its states.
+//
+//            create                 claim / pop
+//   Free ------------> Fresh ----------------------> Running -------> Terminated --> Free (free)
+//                        ^                          ^   |  ^               |   |
+//                        |               pop        |   |  | wake          |   +----> Fresh (revive)
+//                        |             +----- Ready <---+  |  (yield)      |
+//                        |             |        ^       |  |
+//                        +-------------|--------+---- Blocked (suspend, wait)
+//                                      |        |       |
+//                                      |        +---- InKernel (its KLT blocks in the kernel)
+//
+// Who owns what in each state is told at the enum. The descriptor's memory is type-stable: it comes
+// from slabs that live until the last finalise.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "arch/context.hpp"
+#include "base/check.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+
+struct Klt;
+struct Pool;
+struct Stack;
+struct Unit;
+struct Worker;
+struct LocalTable;
+
+enum class UnitState : uint8_t {
+  kFree,        // a descriptor cache owns it
+  kFresh,       // the pool it is in owns it (or whoever took it out of there); no stack, no context
+  kReady,       // the pool owns it; its context is complete
+  kRunning,     // the KLT that it runs on owns it
+  kBlocked,     // whoever wakes it owns it, once its waiter says "parked"
+  kInKernel,    // its KLT owns it: it blocks in the kernel and carries no worker
+  kTerminated,  // the joiner, or whoever holds the handle, owns it
+};
+
+namespace flag {
+inline constexpr uint32_t kTasklet = 1u << 0;
+inline constexpr uint32_t kDetached = 1u << 1;
+inline constexpr uint32_t kPrimary = 1u << 2;
+inline constexpr uint32_t kPinned = 1u << 3;     // only workers that pop its home pool itself run it
+inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's stack
+inline constexpr uint32_t kStackKept = 1u << 6;  // has its stack from creation (SS, user memory)
+inline constexpr uint32_t kFpOwn = 1u << 7;
+inline constexpr uint32_t kClaimable = 1u << 8;  // may run on its joiner's stack
+inline constexpr uint32_t kScheduler = 1u << 9;  // runs a stacked scheduler
+inline constexpr uint32_t kFork = 1u << 10;      // made from a weft_fork_t
+inline constexpr uint32_t kCold = 1u << 11;      // the cold part has something to clear
+inline constexpr uint32_t kNamed = 1u << 12;     // has a name
+}  // namespace flag
+
+// Somebody who waits: a ULT that is suspended, or a KLT that sleeps. Lives in the waiter's frame.
+struct Waiter {
+  // Waiting -> Parked (the ULT's context is saved; the waker pushes it)
+  // Waiting -> Woken  (the wake-up came first; the ULT does not stay suspended)
+  // Parked  -> Woken
+  enum State : uint32_t { kWaiting, kParked, kWoken };
+  std::atomic<uint32_t> state{kWaiting};
+  Unit* unit = nullptr;  // constant; null: a KLT that sleeps on `state`
+  Waiter* next = nullptr;
+};
+
+// Written by one at a time, read by anybody who holds a handle.
+class UnitFlags {
+ public:
+  operator uint16_t() const noexcept { return bits_.load(std::memory_order_relaxed); }
+  UnitFlags& operator=(uint16_t bits) noexcept {
+    bits_.store(bits, std::memory_order_relaxed);
+    return *this;
+  }
+  UnitFlags& operator|=(uint16_t bits) noexcept { return *this = static_cast<uint16_t>(*this | bits); }
+
+ private:
+  std::atomic<uint16_t> bits_{0};
+};
+
+// The parts that only some units have.
+struct UnitCold {
+  std::atomic<uint64_t> id{0};
+  char name[32] = {};
+  LocalTable* locals = nullptr;
+  FpEnvironment fp;
+  size_t stack_size = 0;  // asked for
+};
+
+struct alignas(64) Unit {
+  // -- line 0: all that create, claim, run, join and free touch when nothing happens
+  // The first eight bytes are also written and compared as one word: see unit_header().
+  std::atomic<UnitState> state{UnitState::kFree};  // see UnitState
+  std::atomic<uint8_t> marked{0};                  // any thread: see unit_mark()
+  std::atomic<bool> cancelled{false};              // any thread
+  uint8_t priority = WEFT_PRIORITY_DEFAULT;
+  UnitFlags flags;  // set at creation; afterwards whoever runs it
+  std::atomic<uint8_t> token{0};  // see weft_suspend(): kTokenNone, kTokenParked, kTokenResumed
+  std::atomic<bool> homed{false};  // goes to its home pool, not where it is woken; see migrate
+  union {
+    weft_fn fn;        // Fresh
+    void* exit_frame;  // Running and later: see call_with_exit()
+  };
+  union {
+    void* arg;   // Fresh
+    Unit* host;  // Running and later: the unit at the bottom of the stack that this one runs on
+  };
+  std::atomic<Pool*> pool{nullptr};  // home; changed by migrate
+  std::atomic<uint32_t> slot{0};     // where in its pool; whoever owns that pool's list
+  // The id of the pool whose list it is in; 0: none, or a ring. Believed under that pool's lock only.
+  std::atomic<uint32_t> inside{0};
+  // 0: nobody; kJoinDone: terminated; kJoinTaken: claimed or being waited for by a Waiter*
+  std::atomic<uintptr_t> joiner{0};
+  Unit* next = nullptr;  // in the list that owns it
+  Unit* prev = nullptr;
+
+  // -- line 1: suspended
+  Context context;
+  Stack* stack = nullptr;          // of its own, or kept when it was promoted
+  Klt* captive = nullptr;          // the KLT that must carry it; whoever owns the unit
+  // Above this address its stack has room for a child that it joins; see klt_set_claim_floor(). Hosts only.
+  uintptr_t claim_floor = 0;
+  void* exceptions[2] = {};        // __cxa_eh_globals while it does not run
+
+  alignas(64) UnitCold cold;
+};
+static_assert(offsetof(Unit, state) == 0 && offsetof(Unit, marked) == 1 &&
+              offsetof(Unit, cancelled) == 2 && offsetof(Unit, priority) == 3 &&
+              offsetof(Unit, flags) == 4 && offsetof(Unit, token) == 6 && offsetof(Unit, homed) == 7);
+static_assert(offsetof(Unit, context) == 64 && offsetof(Unit, cold) == 128);
+
+inline constexpr uintptr_t kJoinDone = 1;
+inline constexpr uintptr_t kJoinTaken = 2;
+
+inline constexpr uint8_t kTokenNone = 0;
+inline constexpr uint8_t kTokenParked = 1;   // it is suspended; whoever moves it on owns it
+inline constexpr uint8_t kTokenResumed = 2;  // the resume came first
+
+// The one function that changes a unit's state. Debug builds abort on a transition that the picture
+// above does not have. Release: pairs with the acquire in unit_state().
+bool unit_transition_allowed(UnitState from, UnitState to) noexcept;
+
+inline void unit_transition(Unit* unit, UnitState to) noexcept {
+  WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), to));
+  unit->state.store(to, std::memory_order_release);
+}
+
+inline UnitState unit_state(const Unit* unit) noexcept {
+  return unit->state.load(std::memory_order_acquire);
+}
+
+// The first eight bytes of a unit as one word.
+using HeaderWord = uint64_t __attribute__((may_alias));
+
+constexpr uint64_t unit_header_of(UnitState state, uint16_t flags, uint8_t priority, bool homed) noexcept {
+  return static_cast<uint64_t>(state) | uint64_t{priority} << 24 | uint64_t{flags} << 32 |
+         uint64_t{homed} << 56;
+}
+inline constexpr uint64_t kHeaderButPriority = ~(uint64_t{0xff} << 24);
+inline uint64_t unit_header(const Unit* unit) noexcept {
+  return __atomic_load_n(reinterpret_cast<const HeaderWord*>(unit), __ATOMIC_RELAXED);
+}
+// A fresh unit's: not marked, not cancelled, no token.
+inline void unit_set_header(Unit* unit, uint64_t header) noexcept {
+  __atomic_store_n(reinterpret_cast<HeaderWord*>(unit), header, __ATOMIC_RELEASE);
+}
+
+inline bool unit_is(const Unit* unit, uint32_t flags) noexcept { return (unit->flags & flags) != 0; }
+
+// Said before `cancelled` is set or an id is given, which other threads do while `flags` belongs to
+// whoever runs the unit. Whoever recycles the descriptor looks; it holds the last handle, and what
+// made it so orders it after every mark.
+inline void unit_mark(Unit* unit) noexcept { unit->marked.store(1, std::memory_order_relaxed); }
+
+// Whether unit_clear_cold() must be called before the descriptor is used again. Line 0 only.
+inline bool unit_needs_clear(const Unit* unit) noexcept {
+  return unit_is(unit, flag::kCold) || unit->marked.load(std::memory_order_relaxed) != 0;
+}
+
+// Debug builds keep a freed descriptor back for a while, so that a use after free finds kFree.
+// Returns one that has been kept long enough; null: none.
+Unit* unit_quarantine(Unit* unit) noexcept;
+
+// Descriptors: one worker's stock; owner worker only.
+struct UnitCache {
+  Unit* head = nullptr;
+  unsigned count = 0;
+  static constexpr unsigned kMost = 1024;
+  static constexpr unsigned kBatch = 256;
+
+  Unit* pop() noexcept {
+    Unit* unit = head;
+    if (__builtin_expect(unit == nullptr, 0)) return refill();
+    head = unit->next;
+    --count;
+    return unit;
+  }
+  void push(Unit* unit) noexcept {
+    if constexpr (kDebugBuild) {
+      if ((unit = unit_quarantine(unit)) == nullptr) return;
+    }
+    unit->next = head;
+    head = unit;
+    if (__builtin_expect(++count > kMost, 0)) spill();
+  }
+  void drain() noexcept;
+
+ private:
+  Unit* refill() noexcept;
+  void spill() noexcept;
+};
+
+// For threads without a worker.
+Unit* unit_acquire_global() noexcept;
+void unit_release_global(Unit* unit) noexcept;
+
+// Brings a descriptor's rarely used parts back to their first state. Precondition: its unit-local
+// values are gone (locals_destroy()).
+void unit_clear_cold(Unit* unit) noexcept;
+
+// Given at the first question; never 0. Async-signal-safe.
+uint64_t unit_id(Unit* unit) noexcept;
+const char* unit_name(const Unit* unit) noexcept;
+
+// Calls f(unit) for every descriptor that is not free. For finalise and dumps: the runtime is quiet,
+// or the caller lives with units that change while it looks.
+void unit_for_each(void (*f)(Unit*, void*), void* context) noexcept;
+void unit_slabs_release() noexcept;
+
+}  // namespace weft::rt

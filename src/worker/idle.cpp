@@ -1,0 +1,268 @@
+// idle.cpp: how a worker that finds nothing looks round, sleeps, and is woken. Steps as in README.md.
+#include <time.h>
+
+#include <algorithm>
+
+#include "arch/pause.hpp"
+#include "klt/hand_over.hpp"
+#include "os/futex.hpp"
+#include "os/membarrier.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr unsigned kLooksPerClock = 8;          // the clock costs 25 ns
+constexpr uint64_t kTrimPeriodNs = 100'000'000;  // memory that nobody wanted for so long can go
+
+uint64_t now_ns() noexcept {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+template <class F>
+void for_each_other(Worker* self, F&& f) noexcept {
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker != nullptr && worker != self) f(worker);
+  }
+}
+
+void tell_hunger(Worker* victim) noexcept {
+  Klt* klt = victim->carrier.load(std::memory_order_acquire);
+  if (klt == nullptr) return;
+  if ((klt->attention.load(std::memory_order_relaxed) & attention::kHungry) != 0) return;
+  klt->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
+}
+
+// Orders for this worker itself.
+bool has_orders(Worker* worker) noexcept {
+  return worker->state.load(std::memory_order_acquire) != WorkerState::kActive ||
+         worker->new_sched.load(std::memory_order_acquire) != nullptr ||
+         worker->dispatch_first != nullptr ||
+         (klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0;
+}
+
+bool own_pools_empty(Sched* sched) noexcept { return sched_pools_empty(sched); }
+
+bool lanes_empty(Worker* self) noexcept {
+  bool empty = true;
+  for_each_other(self, [&](Worker* victim) {
+    if (victim->lane.has_shared() || victim->lane.has_private()) empty = false;
+  });
+  return empty;
+}
+
+// Opens the lanes of those that do not answer.
+void help_ourselves(Worker* self) noexcept {
+  for_each_other(self, [&](Worker* victim) {
+    if (!victim->lane.has_private()) return;
+    Klt* carrier = take_begin(victim);
+    if (carrier == nullptr) return;  // in Weft right now: it sees our hunger itself
+    victim->lane.publish(self, 8);
+    take_retract(victim, carrier);
+  });
+}
+
+// A worker that would steal is counted while it looks round, so that whoever publishes need not wake
+// another one for it. It is one from the start of its search to the end, also when it has been woken.
+struct Search {
+  Search(Worker* worker, Sched* sched) noexcept
+      : worker(worker), sched(sched), thief(sched->steals_lanes) {
+    if (!thief) return;
+    runtime.hungry.fetch_add(1, std::memory_order_seq_cst);
+    runtime.searchers.fetch_add(1, std::memory_order_seq_cst);
+  }
+
+  Unit* look() noexcept {
+    Unit* unit = sched_pick(sched, worker);
+    if (unit == nullptr && thief) {
+      for_each_other(worker, [](Worker* victim) {
+        if (victim->lane.has_private()) tell_hunger(victim);
+      });
+    }
+    return unit;
+  }
+
+  // The end of the search. The last searcher has kept others from being woken: it passes that on.
+  Unit* found(Unit* unit) noexcept {
+    if (!thief) return unit;
+    runtime.hungry.fetch_sub(1, std::memory_order_seq_cst);
+    const bool last = runtime.searchers.fetch_sub(1, std::memory_order_seq_cst) == 1;
+    if (last && runtime.sleepers.load(std::memory_order_seq_cst) > 0 &&
+        (worker->lane.has_shared() || !lanes_empty(worker))) {
+      wake_sleepers(1);
+    }
+    return unit;
+  }
+
+  Worker* worker;
+  Sched* sched;
+  bool thief;
+};
+
+bool wake_if_asleep(Worker* worker) noexcept {
+  if (worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake) return false;
+  const Sleep old = worker->asleep.exchange(Sleep::kAwake, std::memory_order_seq_cst);
+  if (old == Sleep::kAwake) return false;
+  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (old == Sleep::kAsleepThief) runtime.searchers.fetch_add(1, std::memory_order_seq_cst);
+  worker->park.store(1, std::memory_order_release);
+  futex_wake(worker->park, 1);
+  return true;
+}
+
+void wait_for_wake_up(Worker* worker) noexcept {
+  count(worker->stats.sleeps);
+  // As long as a burst has left stacks behind, wake now and then to give some of them back.
+  bool trim = true;
+  // Acquire, pairs with the release of the waker.
+  while (worker->park.load(std::memory_order_acquire) == 0) {
+    if (!trim) {
+      futex_wait(worker->park, 0);
+    } else if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) {
+      trim = stack_trim();
+    }
+  }
+}
+
+// Steps 1 to 5. A thief is counted as a searcher before and after.
+void sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
+  worker->park.store(0, std::memory_order_relaxed);
+  if (thief) runtime.searchers.fetch_sub(1, std::memory_order_seq_cst);
+  runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  worker->asleep.store(thief ? Sleep::kAsleepThief : Sleep::kAsleep, std::memory_order_seq_cst);
+  if (thief) {
+    for_each_other(worker, tell_hunger);
+    membarrier_all();
+  }
+  const bool something = has_orders(worker) || !own_pools_empty(sched) ||
+                         (thief && !lanes_empty(worker));
+  if (!something) return wait_for_wake_up(worker);
+  if (worker->asleep.exchange(Sleep::kAwake, std::memory_order_seq_cst) == Sleep::kAwake) {
+    // Somebody is waking us already: until that is done, its store could wake the next sleep.
+    while (worker->park.load(std::memory_order_acquire) == 0) cpu_pause();
+    return;
+  }
+  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (thief) runtime.searchers.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// Looks for as long as an idle worker spins. True: *unit, or an order for this worker, has come.
+bool spin_for(Search& search, Unit** unit) noexcept {
+  const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
+  const uint64_t start = now_ns();
+  do {
+    for (unsigned i = 0; i < kLooksPerClock; ++i) {
+      *unit = search.look();
+      if (*unit != nullptr || has_orders(search.worker)) return true;
+      cpu_pause();
+    }
+  } while (now_ns() - start < limit);
+  return false;
+}
+
+}  // namespace
+
+void idle_user(Worker* worker, Sched* sched) noexcept {
+  const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
+  const uint64_t start = now_ns();
+  do {
+    if (has_orders(worker) || !own_pools_empty(sched)) return;
+    cpu_pause();
+  } while (now_ns() - start < limit);
+  sleep_until_woken(worker, sched, false);
+}
+
+Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
+  Search search(worker, sched);
+  for (;;) {
+    Unit* unit = nullptr;
+    if (spin && spin_for(search, &unit)) return search.found(unit);
+    if (search.thief) help_ourselves(worker);
+    unit = search.look();
+    if (unit != nullptr || has_orders(worker)) return search.found(unit);
+    sleep_until_woken(worker, sched, search.thief);
+  }
+}
+
+void wake_worker(Worker* worker) noexcept { wake_if_asleep(worker); }
+
+void wake_carried_by(Klt* klt) noexcept {
+  for_each_other(nullptr, [klt](Worker* worker) {
+    if (worker->carrier.load(std::memory_order_seq_cst) == klt) wake_if_asleep(worker);
+  });
+}
+
+void wake_sleepers(unsigned units) noexcept {
+  if (runtime.sleepers.load(std::memory_order_seq_cst) <= 0) return;
+  const int searchers = runtime.searchers.load(std::memory_order_seq_cst);
+  if (searchers >= static_cast<int>(units)) return;
+  units -= static_cast<unsigned>(searchers > 0 ? searchers : 0);
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots && units > 0; ++i) {
+    Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker == nullptr) continue;
+    if (worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAsleepThief &&
+        wake_if_asleep(worker)) {
+      --units;
+    }
+  }
+}
+
+namespace {
+
+// Any worker whose main scheduler pops this pool.
+void wake_consumer(Pool* pool) noexcept {
+  for (unsigned word = 0; word < kMaxWorkers / 64; ++word) {
+    uint64_t bits = pool->consumers[word].load(std::memory_order_relaxed);
+    for (; bits != 0; bits &= bits - 1) {
+      const unsigned index = word * 64 + static_cast<unsigned>(__builtin_ctzll(bits));
+      Worker* worker = runtime.workers[index].load(std::memory_order_acquire);
+      if (worker != nullptr && wake_if_asleep(worker)) return;
+    }
+  }
+}
+
+}  // namespace
+
+void wake_for_pool(Worker* worker, Pool* pool) noexcept {
+  // Full fence, pairs with the one of a sleeper: it sees the unit, or we see it.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (pool->idle_scheds.load(std::memory_order_seq_cst) > 0) wake_idle_sched(worker, pool);
+  if (Worker* owner = pool->lane_owner) {
+    if (owner->lane.has_inbox()) wake_worker(owner);
+    if (owner->lane.has_shared()) {
+      wake_sleepers(1);
+      if (!owner->sched->steals_lanes) wake_worker(owner);
+    }
+    return;
+  }
+  if (runtime.sleepers.load(std::memory_order_seq_cst) > 0) wake_consumer(pool);
+}
+
+bool anybody_hungry() noexcept { return runtime.hungry.load(std::memory_order_seq_cst) > 0; }
+
+void feed_the_hungry(Worker* worker) noexcept {
+  Klt* self = klt_self();
+  const int hungry = runtime.hungry.load(std::memory_order_relaxed);
+  if (hungry <= 0) {
+    self->attention.fetch_and(~attention::kHungry, std::memory_order_seq_cst);
+    // Full fences on both sides: a sleeper that came between has set the bit, or is seen here.
+    if (anybody_hungry()) self->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
+    return;
+  }
+  Lane* lane = &worker->lane;
+  if (!lane->has_private()) return;
+  if (lane->shared_count.load(std::memory_order_relaxed) >= static_cast<uint32_t>(hungry)) return;
+  const uint32_t ready = lane->ring_tail.load(std::memory_order_relaxed) -
+                         lane->ring_head.load(std::memory_order_relaxed);
+  const auto wanted = std::max(ready / 2 + 1, static_cast<uint32_t>(hungry));
+  const unsigned done = lane->publish(worker, wanted);
+  if (done > 0) wake_sleepers(done);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,108 @@
+// main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
+#include "klt/hand_over.hpp"
+#include "os/topology.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+void set_consumer(Worker* worker, Sched* sched, bool on) noexcept {
+  const uint64_t bit = uint64_t{1} << (worker->index % 64);
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    auto& word = sched->pools[i]->consumers[worker->index / 64];
+    if (on) {
+      word.fetch_or(bit, std::memory_order_seq_cst);
+    } else {
+      word.fetch_and(~bit, std::memory_order_seq_cst);
+    }
+  }
+}
+
+void adopt_new_sched(Worker* worker) noexcept {
+  Sched* sched = worker->new_sched.exchange(nullptr, std::memory_order_acquire);
+  if (sched != nullptr) set_main_sched(worker, sched);
+}
+
+bool told_to_stop(Worker* worker) noexcept {
+  return worker->state.load(std::memory_order_acquire) == WorkerState::kStopping;
+}
+
+}  // namespace
+
+void set_main_sched(Worker* worker, Sched* sched) noexcept {
+  if (Sched* old = worker->sched) {
+    set_consumer(worker, old, false);
+    old->worker.store(nullptr, std::memory_order_release);
+  }
+  worker->sched = sched;
+  worker->home = sched->pools[0];
+  worker->lane.open_forks(worker->home == &worker->lane);
+  sched->worker.store(worker, std::memory_order_release);
+  set_consumer(worker, sched, true);
+}
+
+Unit* next_unit(Worker* worker) noexcept {
+  for (;;) {
+    if (Unit* unit = worker->dispatch_first) {
+      worker->dispatch_first = nullptr;
+      return unit;
+    }
+    if (__builtin_expect(worker->new_sched.load(std::memory_order_relaxed) != nullptr, 0)) {
+      adopt_new_sched(worker);
+    }
+    Sched* sched = worker->sched;
+    if (sched->user) return nullptr;
+    if (Unit* unit = sched_pick(sched, worker)) return unit;
+    if (told_to_stop(worker) || sched_should_stop(sched)) return nullptr;
+    if ((klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0) {
+      take_deferred(worker);
+      continue;
+    }
+    if (Unit* unit = idle_wait(worker, sched, sched->kind != WEFT_SCHED_BASIC_WAIT)) return unit;
+  }
+}
+
+void run_user_main(Worker* worker) noexcept {
+  Sched* sched = worker->sched;
+  klt_set_claim_floor(kNoClaim);
+  sched->ops.run(to_handle(sched), sched->data);
+  klt_register_store32<kKltGuard>(1);  // its calls into Weft have lowered it
+  // A scheduler that returns without having been replaced has finished its worker.
+  if (worker->new_sched.load(std::memory_order_acquire) == nullptr) {
+    worker->state.store(WorkerState::kStopping, std::memory_order_release);
+  }
+}
+
+bool worker_may_stop(Worker* worker) noexcept {
+  return worker->new_sched.load(std::memory_order_acquire) == nullptr &&
+         (told_to_stop(worker) || sched_should_stop(worker->sched));
+}
+
+void worker_stopped_on_base(void* worker_arg, void*) noexcept {
+  auto* worker = static_cast<Worker*>(worker_arg);
+  Klt* self = klt_self();
+  give_begin(self);
+  self->worker.store(nullptr, std::memory_order_relaxed);
+  worker->carrier.store(nullptr, std::memory_order_release);
+  self->take.store(Take::kNone, std::memory_order_release);
+  worker->state.store(WorkerState::kStopped, std::memory_order_release);
+  runtime.active.fetch_sub(1, std::memory_order_relaxed);
+  san::release(worker);
+  // Release, pairs with the acquire of whoever joins it.
+  worker->stopped.store(1, std::memory_order_release);
+  futex_wake_all(worker->stopped);
+}
+
+void bind_carrier(Klt* klt, Worker* worker) noexcept {
+  const int cpu = worker->cpu.load(std::memory_order_relaxed);
+  if (klt->bound_cpu == cpu) return;
+  if (cpu >= 0) {
+    if (bind_current_thread(cpu) != 0) return;
+  } else if (runtime.restore_affinity && set_affinity(runtime.affinity) != 0) {
+    return;  // a thread starts with the binding of the one that made it
+  }
+  klt->bound_cpu = cpu;
+}
+
+}  // namespace weft::rt

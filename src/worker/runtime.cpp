@@ -1,0 +1,396 @@
+// runtime.cpp: initialise, finalise, workers.
+#include "worker/runtime.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <new>
+
+#include "base/check.hpp"
+#include "klt/hand_over.hpp"
+#include "os/cpu_set.hpp"
+#include "os/membarrier.hpp"
+#include "os/overflow.hpp"
+#include "os/quota.hpp"
+#include "os/topology.hpp"
+#include "unit/local.hpp"
+
+namespace weft::rt {
+
+Runtime runtime;
+
+namespace {
+
+Stack primary_stack;
+
+int reserve_slot(Worker* worker) noexcept {
+  for (unsigned i = 0; i < kMaxWorkers; ++i) {
+    Worker* empty = nullptr;
+    if (runtime.workers[i].load(std::memory_order_relaxed) == nullptr &&
+        runtime.workers[i].compare_exchange_strong(empty, worker, std::memory_order_acq_rel)) {
+      unsigned slots = runtime.worker_slots.load(std::memory_order_relaxed);
+      while (slots <= i && !runtime.worker_slots.compare_exchange_weak(slots, i + 1)) {
+      }
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+Sched* make_default_sched(Worker* worker) noexcept {
+  Pool* lane = &worker->lane;
+  Sched* sched = sched_create(WEFT_SCHED_RANDWS, 1, &lane);
+  if (sched == nullptr) return nullptr;
+  sched->implicit = true;
+  sched->steals_lanes = true;
+  return sched;
+}
+
+GuardKind guard_kind(StackGuard guard) noexcept {
+  switch (guard) {
+    case StackGuard::Mprotect: return GuardKind::kMprotect;
+    case StackGuard::Off: return GuardKind::kNone;
+    default: return GuardKind::kMadvise;
+  }
+}
+
+unsigned choose_worker_count(const Options& options, const Topology* topology) noexcept {
+  if (options.workers_count > 0) return static_cast<unsigned>(options.workers_count);
+  if (options.workers_cpus.size > 0) return static_cast<unsigned>(options.workers_cpus.size);
+  return topology != nullptr ? static_cast<unsigned>(usable_cpus(*topology, cpu_quota())) : 1;
+}
+
+// CPUs in the order in which workers get them.
+std::vector<Pu> choose_pus(const Options& options, const Topology* topology) {
+  if (topology == nullptr || !options.workers_bind) return {};
+  if (options.workers_cpus.size == 0) return topology->pus;
+  std::vector<int> cpus(options.workers_cpus.cpus.begin(),
+                        options.workers_cpus.cpus.begin() + options.workers_cpus.size);
+  return select_pus(*topology, cpus);
+}
+
+void apply(Options& options, const weft_options_t* wishes) noexcept {
+  if (wishes == nullptr) return;
+  if (wishes->workers != 0) options.workers_count = static_cast<int>(wishes->workers);
+  if (wishes->stack_size != 0) options.stack_size = wishes->stack_size;
+  if (wishes->bind != 0) options.workers_bind = wishes->bind > 0;
+  if (wishes->idle_spin_us != 0) options.idle_spin_us = static_cast<int>(wishes->idle_spin_us);
+}
+
+// The thread's own stack, as far as it may grow. Not pthread_getattr_np(): for the first thread that
+// reads /proc/self/maps.
+void adopt_primary_stack(bool first_thread) noexcept {
+  char* const here = static_cast<char*>(stack_pointer());
+  if (!first_thread) {
+    pthread_attr_t attr;
+    void* low = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+      pthread_attr_getstack(&attr, &low, &size);
+      pthread_attr_destroy(&attr);
+      stack_adopt(primary_stack, static_cast<char*>(low), static_cast<char*>(low) + size);
+      return;
+    }
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  constexpr size_t kUnlimited = size_t{64} << 20;
+  constexpr size_t kAbove = size_t{1} << 20;  // frames, arguments and environment above us
+  const size_t size = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > kUnlimited
+                          ? kUnlimited
+                          : static_cast<size_t>(limit.rlim_cur);
+  stack_adopt(primary_stack, here - size + (size > 2 * kAbove ? kAbove : size / 2), here + 4096);
+}
+
+Unit* make_primary(Worker* worker, Klt* klt) noexcept {
+  Unit* unit = worker->units.pop();
+  if (unit == nullptr) return nullptr;
+  unit->flags = flag::kPrimary | flag::kPinned | flag::kOwnStack;
+  unit->pool.store(&worker->lane, std::memory_order_relaxed);
+  unit->homed.store(true, std::memory_order_relaxed);
+  unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
+  unit->stack = &primary_stack;
+  unit->captive = klt;
+  unit->claim_floor = claim_floor_of(primary_stack);
+  unit_transition(unit, UnitState::kFresh);
+  unit->host = unit;
+  unit_transition(unit, UnitState::kRunning);
+  return unit;
+}
+
+int start_workers(unsigned count, const std::vector<Pu>& pus) noexcept {
+  for (unsigned i = 0; i < count; ++i) {
+    Worker* worker = i == 0 ? runtime.workers[0].load() : worker_create(nullptr);
+    if (worker == nullptr) return WEFT_ERR_NO_MEMORY;
+    if (!pus.empty()) worker->cpu.store(pus[i % pus.size()].cpu, std::memory_order_relaxed);
+    if (i == 0) {
+      bind_carrier(runtime.initial, worker);
+    } else if (const int error = worker_start(worker); error != WEFT_OK) {
+      std::fprintf(stderr,
+                   "weft: the kernel refused the thread for worker %u of %u; going on with %u "
+                   "(raise the limit on processes, or set WEFT_WORKERS_COUNT)\n",
+                   i, count, i);
+      worker_destroy(worker);
+      return WEFT_OK;
+    }
+  }
+  return WEFT_OK;
+}
+
+int start(const weft_options_t* wishes) {
+  runtime.options = read_options();
+  apply(runtime.options, wishes);
+  const Options& options = runtime.options;
+  if (options.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
+  if (options.workers_count > static_cast<int>(kMaxWorkers)) return WEFT_ERR_LIMIT;
+  if (!membarrier_register()) return WEFT_ERR_UNSUPPORTED;
+  stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark});
+  overflow_install();
+  klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
+  runtime.restore_affinity = options.workers_bind && get_affinity(runtime.affinity) == 0;
+  const Topology* topology = read_topology();
+
+  Klt* klt = klt_adopt();
+  if (klt == nullptr) return WEFT_ERR_NO_MEMORY;
+  klt->guard.store(1, std::memory_order_relaxed);
+  runtime.initial = klt;
+  Worker* worker = worker_create(nullptr);
+  if (worker == nullptr) return WEFT_ERR_NO_MEMORY;
+  adopt_primary_stack(klt->tid == getpid());
+  runtime.primary = make_primary(worker, klt);
+  if (runtime.primary == nullptr) return WEFT_ERR_NO_MEMORY;
+  worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
+  worker->carrier.store(klt, std::memory_order_release);
+  runtime.active.store(1, std::memory_order_relaxed);
+  klt->worker.store(worker, std::memory_order_release);
+  klt_set_current(runtime.primary);
+  klt_set_claim_floor(runtime.primary->claim_floor);
+  const unsigned count = choose_worker_count(options, topology);
+  return start_workers(count, choose_pus(options, topology));
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+struct Alive {
+  unsigned count = 0;
+};
+
+void report_alive(Unit* unit, void* context) {
+  auto* alive = static_cast<Alive*>(context);
+  const UnitState state = unit_state(unit);
+  if (unit == runtime.primary || state == UnitState::kTerminated) return;
+  constexpr unsigned kListed = 20;
+  if (alive->count == 0) {
+    std::fputs("weft: weft_finalize: these units have not ended (join or cancel them first):\n",
+               stderr);
+  }
+  static const char* const kNames[] = {"free",    "fresh",     "ready",     "running",
+                                       "blocked", "in kernel", "terminated"};
+  if (alive->count++ < kListed) {
+    std::fprintf(stderr, "weft:   %s %llu \"%s\", %s\n",
+                 unit_is(unit, flag::kTasklet) ? "tasklet" : "ULT",
+                 static_cast<unsigned long long>(unit_id(unit)), unit_name(unit),
+                 kNames[static_cast<size_t>(state)]);
+  }
+}
+
+bool any_alive() noexcept {
+  bool any = false;
+  const auto look = [](Unit* unit, void* found) {
+    if (unit != runtime.primary && unit_state(unit) != UnitState::kTerminated) {
+      *static_cast<bool*>(found) = true;
+    }
+  };
+  unit_for_each(look, &any);
+  return any;
+}
+
+void stop_worker(Worker* worker) noexcept {
+  WorkerState active = WorkerState::kActive;
+  worker->state.compare_exchange_strong(active, WorkerState::kStopping);
+  wake_worker(worker);
+  while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
+}
+
+void delete_retired() noexcept;
+
+void drop_all(Worker* mine) noexcept {
+  for (auto& slot : runtime.workers) {
+    Worker* worker = slot.load(std::memory_order_acquire);
+    if (worker == nullptr) continue;
+    if (worker != mine && worker->state.load() != WorkerState::kStopped &&
+        worker->state.load() != WorkerState::kNew) {
+      stop_worker(worker);
+    }
+  }
+  klt_stop_all();
+  for (auto& slot : runtime.workers) {
+    if (Worker* worker = slot.load(std::memory_order_acquire)) worker_destroy(worker);
+  }
+  delete_retired();
+}
+
+}  // namespace
+
+namespace {
+
+// Workers that have been freed. Their records stay until finalise, because an idle worker may look at one
+// just then; the next worker that is made gets one of them.
+Worker* retired = nullptr;
+SpinLock retired_lock;
+
+Worker* reuse_retired() noexcept {
+  retired_lock.lock();
+  Worker* worker = retired;
+  if (worker != nullptr) retired = worker->next_retired;
+  retired_lock.unlock();
+  if (worker == nullptr) return nullptr;
+  worker->sched = nullptr;
+  worker->parent = nullptr;
+  worker->dispatch_first = nullptr;
+  worker->new_sched.store(nullptr, std::memory_order_relaxed);
+  worker->cpu.store(-1, std::memory_order_relaxed);
+  worker->stopped.store(0, std::memory_order_relaxed);
+  worker->state.store(WorkerState::kNew, std::memory_order_relaxed);
+  return worker;
+}
+
+void retire(Worker* worker) noexcept {
+  retired_lock.lock();
+  worker->next_retired = retired;
+  retired = worker;
+  retired_lock.unlock();
+}
+
+void delete_retired() noexcept {
+  while (Worker* worker = retired) {
+    retired = worker->next_retired;
+    delete worker;
+  }
+}
+
+}  // namespace
+
+Worker* worker_create(Sched* sched) noexcept {
+  Worker* worker = reuse_retired();
+  if (worker == nullptr) worker = new (std::nothrow) Worker;
+  if (worker == nullptr) return nullptr;
+  if (Stack* stack = stack_acquire()) set_sched_stack(worker, stack);
+  Sched* own = nullptr;
+  if (worker->lane.usable() && sched == nullptr) sched = own = make_default_sched(worker);
+  const int index = worker->sched_stack != nullptr && sched != nullptr ? reserve_slot(worker) : -1;
+  if (index < 0) {
+    if (worker->sched_stack != nullptr) stack_release(worker->sched_stack);
+    worker->sched_stack = nullptr;
+    if (own != nullptr) sched_destroy(own);
+    retire(worker);
+    return nullptr;
+  }
+  worker->index = static_cast<unsigned>(index);
+  worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
+  set_main_sched(worker, sched);
+  return worker;
+}
+
+int worker_start(Worker* worker) noexcept {
+  Klt* klt = klt_acquire();
+  if (klt == nullptr) return WEFT_ERR_NO_KLT;
+  worker->stopped.store(0, std::memory_order_relaxed);
+  worker->left = {nullptr, nullptr, nullptr};
+  worker->state.store(WorkerState::kActive, std::memory_order_release);
+  runtime.active.fetch_add(1, std::memory_order_relaxed);
+  hand_to(worker, klt);
+  return WEFT_OK;
+}
+
+// Precondition: stopped, or never started, or everything is.
+void worker_destroy(Worker* worker) noexcept {
+  runtime.workers[worker->index].store(nullptr, std::memory_order_release);
+  Sched* sched = worker->sched;
+  sched->worker.store(nullptr, std::memory_order_release);
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    sched->pools[i]->consumers[worker->index / 64].fetch_and(~(uint64_t{1} << (worker->index % 64)));
+  }
+  if (sched->implicit) sched_destroy(sched);
+  stack_release(worker->sched_stack);
+  worker->sched_stack = nullptr;
+  if (worker->next_stack != nullptr) stack_release(worker->next_stack);
+  worker->next_stack = nullptr;
+  worker->stacks.drain();
+  worker->units.drain();
+  worker->sched = nullptr;
+  retire(worker);
+}
+
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_initialize(const weft_options_t* options) {
+  std::lock_guard hold(runtime.setup);
+  if (runtime.initialized > 0) {
+    ++runtime.initialized;
+    return WEFT_OK;
+  }
+  const int error = start(options);
+  if (error != WEFT_OK) return error;
+  runtime.initialized = 1;
+  runtime.running.store(true, std::memory_order_release);
+  guard_leave(guard_worker());
+  return WEFT_OK;
+}
+
+int weft_finalize(void) {
+  std::lock_guard hold(runtime.setup);
+  if (runtime.initialized == 0) return WEFT_ERR_UNINITIALIZED;
+  if (runtime.initialized > 1) {
+    --runtime.initialized;
+    return WEFT_OK;
+  }
+  if (!klt_register_valid() || klt_current() != runtime.primary) return WEFT_ERR_CONTEXT;
+  // A detached unit that has said it is done may have its last instructions before it still.
+  constexpr int kLooks = 1000;
+  for (int look = 0; look < kLooks && any_alive(); ++look) {
+    weft_yield();
+    sched_yield();
+  }
+  Alive alive;
+  unit_for_each(report_alive, &alive);
+  if (alive.count > 0) {
+    std::fprintf(stderr, "weft:   %u in all; the runtime goes on\n", alive.count);
+    return WEFT_ERR_STATE;
+  }
+  locals_destroy(runtime.primary);
+  Worker* worker = guard_enter();
+  runtime.running.store(false, std::memory_order_release);
+  runtime.initialized = 0;
+  Klt* klt = klt_self();
+  drop_all(worker);
+  klt_release_adopted(klt);
+  runtime.initial = nullptr;
+  runtime.primary = nullptr;
+  runtime.worker_slots.store(0);
+  runtime.active.store(0);
+  runtime.sleepers.store(0);
+  runtime.searchers.store(0);
+  runtime.hungry.store(0);
+  unit_slabs_release();
+  stack_release_all();
+  overflow_remove();
+  if (runtime.restore_affinity) static_cast<void>(set_affinity(runtime.affinity));
+  return WEFT_OK;
+}
+
+bool weft_initialized(void) { return runtime_running(); }
+
+#define WEFT_STRING_OF(x) #x
+#define WEFT_STRING(x) WEFT_STRING_OF(x)
+const char* weft_version(void) {
+  return WEFT_STRING(WEFT_VERSION_MAJOR) "." WEFT_STRING(WEFT_VERSION_MINOR) "." WEFT_STRING(
+      WEFT_VERSION_PATCH);
+}
+
+}  // extern "C"

@@ -1,0 +1,44 @@
+// runtime.hpp: the one runtime of the process.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "config/options.hpp"
+#include "os/cpu_set.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+struct Runtime {
+  // constant while initialised
+  Options options;
+  Klt* initial = nullptr;
+  Unit* primary = nullptr;
+  bool restore_affinity = false;
+  CpuSet affinity;  // of the initialising thread, before it was bound
+  // any thread
+  std::atomic<bool> running{false};
+  std::atomic<Worker*> workers[kMaxWorkers] = {};  // [0, worker_slots) have been used
+  std::atomic<unsigned> worker_slots{0};
+  std::atomic<unsigned> active{0};      // workers that run
+  std::atomic<unsigned> next_lane{0};   // where foreign threads push, in turn
+  alignas(64) std::atomic<int> sleepers{0};   // workers that sleep
+  alignas(64) std::atomic<int> searchers{0};  // workers that look round, and would steal
+  std::atomic<int> hungry{0};                 // those of both kinds that would steal
+  // under `setup`
+  std::mutex setup;
+  unsigned initialized = 0;
+};
+
+extern Runtime runtime;
+
+inline bool runtime_running() noexcept { return runtime.running.load(std::memory_order_acquire); }
+
+// Creates a worker that is not carried by anybody yet. Null: out of memory or slots.
+Worker* worker_create(Sched* sched) noexcept;
+// Gives it a KLT. WEFT_OK or an error.
+int worker_start(Worker* worker) noexcept;
+void worker_destroy(Worker* worker) noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,431 @@
+// switching.cpp: how a unit gets on and off a stack.
+//
+// A stateless scheduler is restarted at the top of its stack each time a unit leaves, and never
+// saved: "switching to the scheduler" is one move of the stack pointer. Because the unit's context
+// is complete before the scheduler's code runs, a unit is put into a pool only from there, and no
+// thief can resume a unit that still runs. The one exception is a yield to a unit that lies in the
+// worker's own ring (switch_to): it needs no action after the switch, because nobody but this worker
+// can take the yielding unit out of the ring while the guard is up.
+//
+// Three ways to run (dissertation §3.4, design.md §3):
+//   here      a tasklet, or a fresh ULT on the scheduler's own stack (SC); if it suspends it keeps the
+//             stack, and the scheduler goes on on the prepared one
+//   claimed   a fresh ULT, on its joiner's stack
+//   own       a fresh ULT, on a stack of its own (SS); or a suspended one, on whatever stack it has
+//
+// Functions that are left without returning are not instrumented for ThreadSanitizer: it keeps a
+// call stack per stack, which would grow with each.
+#include <cstdio>
+
+#include "arch/context.hpp"
+#include "base/check.hpp"
+#include "klt/hand_over.hpp"
+#include "worker/exceptions.hpp"
+#include "worker/tasklet.hpp"
+#include "unit/local.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+#define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
+
+namespace weft::rt {
+namespace {
+
+// ---- what belongs to the ULT, not to its KLT ----------------------------------------------------
+
+// A stack whose host has an environment of its own: the worker's is kept meanwhile.
+void enter_fp(Worker* worker, const Unit* host) noexcept {
+  if (__builtin_expect(!unit_is(host, flag::kFpOwn), 1)) return;
+  worker->fp = fp_save();
+  fp_restore(host->cold.fp);
+}
+
+void leave_fp(Worker* worker, Unit* host) noexcept {
+  if (__builtin_expect(!unit_is(host, flag::kFpOwn), 1)) return;
+  host->cold.fp = fp_save();
+  fp_restore(worker->fp);
+}
+
+// ---- ends -------------------------------------------------------------------------------------
+
+void finish_action(Worker* worker, Unit* unit, void*) { finish_unit(worker, unit); }
+
+// Leaves the unit's stack for good; the scheduler ends the unit.
+[[noreturn]] WEFT_LEFT_FOR_GOOD void leave_for_good(Worker* worker, Unit* unit) noexcept {
+  Stack* from = unit->stack;
+  klt_set_current(nullptr);
+  if (worker->parent == nullptr) {
+    Stack* to = worker->sched_stack;
+    san::before_switch(from->san, to->san, to->low, to->usable(), true);
+    context_start(to->top, scheduler_restart, worker, unit, reinterpret_cast<void*>(finish_action),
+                  nullptr);
+  }
+  worker->left = {unit, finish_action, nullptr};
+  Stack* to = worker->parent_stack;
+  san::before_switch(from->san, to->san, to->low, to->usable(), true);
+  context_resume(worker->parent);
+}
+
+// The current unit goes on, or starts, on its host's stack.
+void set_floor(Worker* worker, const Unit* unit) noexcept {
+  const Unit* host = unit->host;
+  // A pinned ULT on the stack of one that is not: the stack must stay here only while it runs.
+  const bool no = worker->parent != nullptr || (unit_is(unit, flag::kPinned) && host != unit);
+  klt_set_claim_floor(no ? kNoClaim : host->claim_floor);
+}
+
+// Runs the unit's function; guard up before and after. Returns the worker that it ended on.
+[[gnu::always_inline]] inline Worker* call_unit(Worker* worker, Unit* unit) noexcept {
+  weft_fn fn = unit->fn;
+  void* arg = unit->arg;
+  unit->host = unit;
+  unit_transition(unit, UnitState::kRunning);
+  klt_set_current(unit);
+  guard_leave(worker);
+  call_with_exit(fn, arg, &unit->exit_frame);
+  // A detached unit's local values end with it, on its own stack; another's when it is freed.
+  constexpr uint16_t kBoth = flag::kDetached | flag::kCold;
+  if (__builtin_expect((unit->flags & kBoth) == kBoth, 0)) locals_destroy(unit);
+  return guard_enter_on_klt();
+}
+
+[[noreturn]] WEFT_LEFT_FOR_GOOD void own_stack_entry(void* worker_arg, void* unit_arg, void*,
+                                                     void*) noexcept {
+  auto* unit = static_cast<Unit*>(unit_arg);
+  san::after_switch(unit->stack->san);
+  san::stack_reused(unit->stack->low, stack_pointer());
+  auto* worker = static_cast<Worker*>(worker_arg);
+  unit->claim_floor = claim_floor_of(*unit->stack);
+  klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor);
+  enter_fp(worker, unit);
+  worker = call_unit(worker, unit);
+  leave_fp(worker, unit);
+  leave_for_good(worker, unit);
+}
+
+void run_tasklet(Worker* worker, Unit* unit) noexcept {
+  count(worker->stats.units_run);
+  klt_set_claim_floor(kNoClaim);
+  run_tasklet_body(worker, unit);
+  klt_set_current(nullptr);
+  finish_unit(worker, unit);
+}
+
+bool give_stack(Worker* worker, Unit* unit) noexcept {
+  if (unit->stack != nullptr) return true;
+  const bool default_size = unit->cold.stack_size == 0;
+  unit->stack = default_size ? worker->stacks.pop() : stack_map(unit->cold.stack_size);
+  return unit->stack != nullptr;
+}
+
+// Nothing can start now for want of memory: the unit waits until something ends.
+void put_off(Worker* worker, Unit* unit) noexcept {
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true, std::memory_order_relaxed)) {
+    std::fputs("weft: no memory for another stack: units wait until one is free\n", stderr);
+  }
+  push_ready_private(worker, unit);
+  sched_yield();
+}
+
+WEFT_LEFT_FOR_GOOD void start_on_own_stack(Worker* worker, Unit* unit) noexcept {
+  if (!give_stack(worker, unit)) return put_off(worker, unit);
+  count(worker->stats.units_run);
+  Stack* from = worker->sched_stack;
+  Stack* to = unit->stack;
+  san::before_switch(from->san, to->san, to->low, to->usable(), true);
+  context_start(to->top, own_stack_entry, worker, unit, nullptr, nullptr);
+}
+
+// False: it was promoted, and this stack is no longer the scheduler's.
+[[gnu::always_inline]] inline bool run_here(Worker* worker, Unit* unit) noexcept {
+  if (__builtin_expect(worker->next_stack == nullptr, 0) && !prepare_next_stack(worker)) {
+    put_off(worker, unit);
+    return true;
+  }
+  count(unit_is(unit, flag::kFork) ? worker->stats.forks : worker->stats.units_run);
+  klt_set_claim_floor(worker->sched_floor);
+  Worker* now = call_unit(worker, unit);
+  if (__builtin_expect(unit->stack != nullptr, 0)) leave_for_good(now, unit);
+  klt_set_current(nullptr);
+  finish_unit(worker, unit);
+  return true;
+}
+
+void before_resume(Worker* worker, Unit* unit) noexcept {
+  unit_transition(unit, UnitState::kRunning);
+  klt_set_current(unit);
+  set_floor(worker, unit);
+  restore_exceptions(unit);
+}
+
+[[noreturn]] WEFT_LEFT_FOR_GOOD void resume_from_stateless(Worker* worker, Unit* unit) noexcept {
+  before_resume(worker, unit);
+  Stack* from = worker->sched_stack;
+  Stack* to = unit->host->stack;
+  san::before_switch(from->san, to->san, to->low, to->usable(), true);
+  context_resume(&unit->context);
+}
+
+bool cancelled_before_start(Worker* worker, Unit* unit) noexcept {
+  if (__builtin_expect(!unit->cancelled.load(std::memory_order_relaxed), 1)) return false;
+  unit_transition(unit, UnitState::kRunning);
+  finish_unit(worker, unit);
+  return true;
+}
+
+// Runs one unit from the stateless scheduler. Returns only if the scheduler's stack is still its own.
+WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
+  if (unit->state.load(std::memory_order_relaxed) != UnitState::kFresh) {
+    Klt* captive = unit->host->captive;
+    if (__builtin_expect(captive == nullptr || captive == klt_self(), 1)) {
+      resume_from_stateless(worker, unit);
+    }
+    give_to_captive(worker, unit, nullptr);
+    return;
+  }
+  if (cancelled_before_start(worker, unit)) return;
+  if (__builtin_expect(unit_is(unit, flag::kTasklet | flag::kOwnStack), 0)) {
+    if (!unit_is(unit, flag::kTasklet)) return start_on_own_stack(worker, unit);
+    return run_tasklet(worker, unit);
+  }
+  run_here(worker, unit);
+}
+
+[[noreturn]] WEFT_LEFT_FOR_GOOD void stopped_action_tail(Klt* self, Worker* worker) noexcept {
+  klt_go_to_base(self, nullptr, worker->sched_stack, worker_stopped_on_base, worker, nullptr);
+  __builtin_unreachable();
+}
+
+// The main scheduler, stateless: nothing on this stack outlives a dispatch.
+[[noreturn]] WEFT_LEFT_FOR_GOOD void stateless_loop(Worker* worker) noexcept {
+  for (;;) {
+    Unit* unit = next_unit(worker);
+    if (__builtin_expect(unit == nullptr, 0)) {
+      if (worker->sched->user) run_user_main(worker);
+      if (worker_may_stop(worker)) stopped_action_tail(klt_self(), worker);
+      continue;
+    }
+    dispatch(worker, unit);
+  }
+}
+
+}  // namespace
+
+[[noreturn]] WEFT_LEFT_FOR_GOOD void scheduler_restart(void* worker_arg, void* left, void* action,
+                                                       void* arg) noexcept {
+  auto* worker = static_cast<Worker*>(worker_arg);
+  san::after_switch(worker->sched_stack->san);
+  san::stack_reused(worker->sched_stack->low, stack_pointer());
+  if (action != nullptr) {
+    reinterpret_cast<AfterSwitch>(action)(worker, static_cast<Unit*>(left), arg);
+  }
+  stateless_loop(worker);
+}
+
+[[noreturn]] WEFT_LEFT_FOR_GOOD void klt_carry(Klt* self, Worker* worker) noexcept {
+  san::acquire(worker);
+  bind_carrier(self, worker);
+  Stack* to = worker->parent_or_sched_stack();
+  san::before_switch(self->base.san, to->san, to->low, to->usable(), true);
+  if (worker->parent != nullptr) context_resume(worker->parent);
+  context_start(to->top, scheduler_restart, worker, worker->left.unit,
+                reinterpret_cast<void*>(worker->left.action), worker->left.arg);
+}
+
+uintptr_t claim_floor_of(const Stack& stack) noexcept {
+  const size_t needed = stack_options().default_size / 2;
+  return stack.usable() > needed ? reinterpret_cast<uintptr_t>(stack.low) + needed : kNoClaim;
+}
+
+void set_sched_stack(Worker* worker, Stack* stack) noexcept {
+  worker->sched_stack = stack;
+  worker->sched_floor = claim_floor_of(*stack);
+}
+
+bool prepare_next_stack(Worker* worker) noexcept {
+  if (worker->next_stack == nullptr) worker->next_stack = worker->stacks.pop();
+  return worker->next_stack != nullptr;
+}
+
+void detach_stack(Worker* worker, Unit* unit) noexcept {
+  Unit* host = unit->host;
+  if (host->stack == nullptr) {
+    host->stack = worker->sched_stack;
+    host->claim_floor = worker->sched_floor;
+    set_sched_stack(worker, worker->next_stack);
+    worker->next_stack = nullptr;
+    count(worker->stats.promotions);
+  }
+  if (!worker->lane.forks_empty()) worker->lane.settle_forks(worker);
+}
+
+[[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
+                                     void* arg) noexcept {
+  detach_stack(worker, unit);
+  save_exceptions(unit);
+  leave_fp(worker, unit->host);
+  count(worker->stats.switches);
+  klt_set_current(nullptr);
+  Stack* from = unit->host->stack;
+  if (__builtin_expect(worker->parent == nullptr, 1)) {
+    Stack* to = worker->sched_stack;
+    san::before_switch(from->san, to->san, to->low, to->usable(), false);
+    context_switch_to_entry(&unit->context, to->top, scheduler_restart, worker, unit,
+                            reinterpret_cast<void*>(action), arg);
+  } else {
+    worker->left = {unit, action, arg};
+    Stack* to = worker->parent_stack;
+    san::before_switch(from->san, to->san, to->low, to->usable(), false);
+    context_switch(&unit->context, worker->parent);
+  }
+  san::after_switch(from->san);
+  worker = guard_worker();
+  enter_fp(worker, unit->host);
+  return worker;
+}
+
+bool is_switchable(Worker* worker, const Unit* next) noexcept {
+  if (worker->parent != nullptr) return false;
+  if (next->state.load(std::memory_order_relaxed) != UnitState::kReady) return false;
+  const Klt* captive = next->host->captive;
+  return captive == nullptr || captive == klt_self();
+}
+
+// Nobody can take the unit out of the ring before its context is complete: the ring is this worker's, and
+// the guard is up until the other unit lowers it.
+[[gnu::noinline]] Worker* switch_to(Worker* worker, Unit* unit, Unit* next) noexcept {
+  detach_stack(worker, unit);
+  save_exceptions(unit);
+  leave_fp(worker, unit->host);
+  count(worker->stats.switches);
+  unit_transition(unit, UnitState::kReady);
+  worker->lane.push_private(unit);
+  before_resume(worker, next);
+  Stack* from = unit->host->stack;
+  Stack* to = next->host->stack;
+  san::before_switch(from->san, to->san, to->low, to->usable(), false);
+  context_switch(&unit->context, &next->context);
+  san::after_switch(from->san);
+  worker = guard_worker();
+  enter_fp(worker, unit->host);
+  return worker;
+}
+
+// ---- for schedulers that are saved --------------------------------------------------------------
+
+namespace {
+
+// One leg: until control is back at this scheduler, on whatever KLT.
+[[gnu::noinline]] void switch_to_unit(Worker* worker, Unit* unit, Context* here) noexcept {
+  Stack* from = worker->parent_stack;
+  if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
+    Stack* to = unit->stack;
+    san::before_switch(from->san, to->san, to->low, to->usable(), false);
+    context_switch_to_entry(here, to->top, own_stack_entry, worker, unit, nullptr, nullptr);
+  } else if (Klt* captive = unit->host->captive; captive == nullptr || captive == klt_self()) {
+    before_resume(worker, unit);
+    Stack* to = unit->host->stack;
+    san::before_switch(from->san, to->san, to->low, to->usable(), false);
+    context_switch(here, &unit->context);
+  } else if (!give_to_captive(worker, unit, here)) {
+    return;
+  }
+  san::after_switch(from->san);
+}
+
+}  // namespace
+
+void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+  if (unit_is(unit, flag::kTasklet)) {
+    if (!cancelled_before_start(worker, unit)) run_tasklet(worker, unit);
+    return;
+  }
+  if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
+    if (cancelled_before_start(worker, unit)) return;
+    if (!give_stack(worker, unit)) return put_off(worker, unit);
+    count(worker->stats.units_run);
+  }
+  Unit* const me = klt_current();
+  Context* const outer = worker->parent;
+  Stack* const outer_stack = worker->parent_stack;
+  Context here;
+  Stack* const my_stack = me != nullptr ? me->host->stack : worker->sched_stack;
+  if (me != nullptr) save_exceptions(me);
+  for (;;) {
+    worker->parent = &here;
+    worker->parent_stack = my_stack;
+    worker->left = {nullptr, nullptr, nullptr};
+    klt_set_current(nullptr);
+    switch_to_unit(worker, unit, &here);
+    // A KLT that was given the worker for one unit comes here first.
+    if (worker->dispatch_first == nullptr) break;
+    unit = worker->dispatch_first;
+    worker->dispatch_first = nullptr;
+  }
+  worker->parent = outer;
+  worker->parent_stack = outer_stack;
+  klt_set_current(me);
+  if (me != nullptr) {
+    set_floor(worker, me);
+    restore_exceptions(me);
+  } else {
+    klt_set_claim_floor(kNoClaim);
+  }
+  const auto left = worker->left;
+  if (left.action != nullptr) left.action(worker, left.unit, left.arg);
+}
+
+// ---- ends, continued ----------------------------------------------------------------------------
+
+void recycle_unit(Worker* worker, Unit* unit) noexcept {
+  if (__builtin_expect(unit_needs_clear(unit), 0)) unit_clear_cold(unit);
+  if (__builtin_expect(unit_is(unit, flag::kStackKept), 0)) {
+    stack_dispose(unit->stack);
+    unit->stack = nullptr;
+  }
+  unit_transition(unit, UnitState::kFree);
+  if (worker != nullptr) {
+    worker->units.push(unit);
+  } else {
+    unit_release_global(unit);
+  }
+}
+
+void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
+  unit_transition(unit, UnitState::kRunning);
+  unit_transition(unit, UnitState::kTerminated);
+  recycle_unit(worker, unit);
+}
+
+void finish_unit(Worker* worker, Unit* unit) noexcept {
+  if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
+    unit->stack = nullptr;
+    if (stack->cached) {
+      worker->stacks.push(stack);
+    } else {
+      stack_dispose(stack);
+    }
+  }
+  if (unit_is(unit, flag::kDetached)) {
+    unit_transition(unit, UnitState::kTerminated);
+    recycle_unit(worker, unit);
+    return;
+  }
+  unit_transition(unit, UnitState::kTerminated);
+  // Acquire-release: what the unit has done is seen by its joiner; the joiner's waiter is seen by us.
+  // From here on the unit may be gone.
+  const uintptr_t joiner = unit->joiner.exchange(kJoinDone, std::memory_order_acq_rel);
+  if (joiner > kJoinTaken) waiter_wake(worker, reinterpret_cast<Waiter*>(joiner));
+}
+
+WEFT_LEFT_FOR_GOOD void exit_unit(Worker*, Unit* unit) noexcept {
+  *klt_self()->exceptions = {};
+  // The runner expects the guard down; it raises it itself.
+  void* frame = unit->exit_frame;
+  san::stack_reused(stack_pointer(), frame);  // the frames between are left without returning
+  klt_register_store32<kKltGuard>(0);
+  call_leave(frame);
+}
+
+}  // namespace weft::rt

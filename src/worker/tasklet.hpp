@@ -1,0 +1,24 @@
+// tasklet.hpp: running a tasklet: a call.
+#pragma once
+
+#include "unit/local.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+// Guard up before and after. Neither the worker nor the stack changes: a tasklet does not suspend, and is
+// not handed over. The caller sets the claim floor before, and the current unit afterwards.
+[[gnu::always_inline]] inline void run_tasklet_body(Worker* worker, Unit* unit) noexcept {
+  weft_fn fn = unit->fn;
+  void* arg = unit->arg;
+  unit->host = unit;
+  unit_transition(unit, UnitState::kRunning);
+  klt_set_current(unit);
+  guard_leave(worker);
+  fn(arg);
+  constexpr uint16_t kBoth = flag::kDetached | flag::kCold;
+  if (__builtin_expect((unit->flags & kBoth) == kBoth, 0)) locals_destroy(unit);
+  guard_enter_on_klt();
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,212 @@
+// worker.hpp: a virtual processor: runs one scheduler; is carried by one KLT at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "klt/guard.hpp"
+#include "os/futex.hpp"
+#include "pool/lane.hpp"
+#include "sched/sched.hpp"
+#include "unit/stack.hpp"
+#include "unit/unit.hpp"
+
+namespace weft::rt {
+
+// What is done, on the scheduler's side, with a unit that has just left its stack.
+using AfterSwitch = void (*)(Worker* worker, Unit* unit, void* arg);
+
+struct WorkerStats {
+  std::atomic<uint64_t> units_run{0};
+  std::atomic<uint64_t> units_claimed{0};
+  std::atomic<uint64_t> forks{0};
+  std::atomic<uint64_t> switches{0};
+  std::atomic<uint64_t> steals{0};
+  std::atomic<uint64_t> sleeps{0};
+  std::atomic<uint64_t> handovers{0};
+  std::atomic<uint64_t> promotions{0};
+};
+
+// Owner only: a plain add that readers may watch.
+inline void count(std::atomic<uint64_t>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+enum class Sleep : uint8_t {
+  kAwake,
+  kAsleep,       // whoever exchanges it for Awake wakes the worker
+  kAsleepThief,  // the same; it would steal, and counts as a searcher once it is woken
+};
+
+enum class WorkerState : uint32_t {
+  kNew,       // its creator owns it
+  kActive,    // its carrier owns it
+  kStopping,  // told to stop; its carrier owns it until it says Stopped
+  kStopped,   // whoever joined it owns it
+};
+
+struct alignas(64) Worker {
+  Worker() noexcept : lane(this) {}
+
+  // constant
+  unsigned index = 0;
+  // its own parts say whose they are
+  Lane lane;
+  // carrier, guard up (or a taker)
+  UnitCache units;
+  StackCache stacks;
+  Stack* sched_stack = nullptr;  // where the main scheduler runs, and SC units on top of it
+  uintptr_t sched_floor = kNoClaim;  // claim floor of what runs on sched_stack
+  Stack* next_stack = nullptr;   // prepared: what the scheduler moves to when a unit keeps sched_stack
+  Sched* sched = nullptr;        // main scheduler
+  // Who gets control when a unit leaves: null: the stateless main scheduler, restarted at the top of
+  // sched_stack; else a scheduler's saved context.
+  Context* parent = nullptr;
+  Stack* parent_stack = nullptr;
+  struct {
+    Unit* unit;
+    AfterSwitch action;
+    void* arg;
+  } left{};  // for a saved scheduler: which unit has come back, and what to do with it
+  Unit* dispatch_first = nullptr;  // what the next carrier starts with
+  Pool* home = nullptr;            // where units created here go: the scheduler's first pool
+  FpEnvironment fp;                // of the units that have none of their own; while one that has runs
+  uint32_t tick = 0;
+  uint64_t random = 0;
+  WorkerStats stats;
+  // any worker
+  alignas(64) std::atomic<Klt*> carrier{nullptr};
+  std::atomic<WorkerState> state{WorkerState::kNew};
+  FutexWord park{0};               // 1: look again
+  std::atomic<Sleep> asleep{Sleep::kAwake};
+  std::atomic<Sched*> new_sched{nullptr};
+  std::atomic<int> cpu{-1};
+  FutexWord stopped{0};             // 1 when it has stopped
+  Worker* next_retired = nullptr;
+
+  Stack* parent_or_sched_stack() const noexcept {
+    return parent != nullptr ? parent_stack : sched_stack;
+  }
+};
+
+// Whether the worker's main scheduler takes units out of the pool.
+inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
+  if (pool->lane_owner != nullptr) {
+    return pool->lane_owner == worker || worker->sched->steals_lanes;
+  }
+  const uint64_t word = pool->consumers[worker->index / 64].load(std::memory_order_relaxed);
+  return (word >> (worker->index % 64) & 1) != 0;
+}
+
+// ---- running ----------------------------------------------------------------------------------
+
+// Leaves the current ULT: saves it, goes to the scheduler, which calls action(worker, unit, arg).
+// Returns, on whatever worker runs it then, when somebody dispatches it. Guard up before and after.
+Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept;
+
+// Goes from the current ULT, which stays ready, straight to another one that has just been taken out of
+// the worker's ring. Precondition: is_switchable(); the current one belongs into the worker's own lane.
+Worker* switch_to(Worker* worker, Unit* unit, Unit* next) noexcept;
+// Whether a unit only has to be resumed, by this KLT.
+bool is_switchable(Worker* worker, const Unit* next) noexcept;
+
+// The scheduler's start at the top of its stack: Entry.
+[[noreturn]] void scheduler_restart(void* worker, void* left, void* action, void* arg) noexcept;
+
+// From the loop of a user-defined or stacked scheduler: runs the unit until it leaves.
+void run_from_scheduler(Worker* worker, Unit* unit) noexcept;
+
+// Ends the current unit from inside (weft_exit, cancellation). Guard up. Does not return; not declared so,
+// because AddressSanitizer's preparation for that does not know our stacks.
+void exit_unit(Worker* worker, Unit* unit) noexcept;
+
+// Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
+void finish_unit(Worker* worker, Unit* unit) noexcept;
+
+// Frees a descriptor. Precondition: terminated and joined, or detached and ended.
+void recycle_unit(Worker* worker, Unit* unit) noexcept;
+
+// Frees one that has been taken out of its pool and will not run.
+void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept;
+
+// Above it a ULT on this stack has room for a child: at least half of what that would have on a stack of
+// its own. See klt_set_claim_floor().
+uintptr_t claim_floor_of(const Stack& stack) noexcept;
+void set_sched_stack(Worker* worker, Stack* stack) noexcept;
+
+// Makes sure that the scheduler has a stack to move to. False: out of memory.
+bool prepare_next_stack(Worker* worker) noexcept;
+
+// The stack that the unit runs on becomes its host's for good, and what the unit has forked becomes
+// units of its own: it is about to leave the worker. Precondition: prepare_next_stack(), or the unit's
+// host has a stack.
+void detach_stack(Worker* worker, Unit* unit) noexcept;
+
+// ---- the main scheduler -------------------------------------------------------------------------
+
+// The next unit of a built-in main scheduler; sleeps while there is none. Null: the scheduler is a
+// user's, or the worker shall stop.
+Unit* next_unit(Worker* worker) noexcept;
+// Runs a user-defined main scheduler until it returns.
+void run_user_main(Worker* worker) noexcept;
+bool worker_may_stop(Worker* worker) noexcept;
+// The last that a carrier does for a worker: on its base stack. BaseAction.
+void worker_stopped_on_base(void* worker, void* unused) noexcept;
+// Binds the KLT to the worker's CPU, if it is not there already.
+void bind_carrier(Klt* klt, Worker* worker) noexcept;
+void set_main_sched(Worker* worker, Sched* sched) noexcept;
+
+// ---- waiting ----------------------------------------------------------------------------------
+
+// The protocol of every blocking operation: with the guard up, make a Waiter in the own frame, let
+// others find it (under the object's lock), drop that lock, and wait. Whoever wakes it does so once.
+//
+//   Worker* worker = guard_enter();           // null: not a KLT of Weft
+//   if (!may_wait(worker)) ...                // a tasklet
+//   Waiter waiter; waiter_init(worker, waiter);
+//   ... queue it ...
+//   worker = waiter_wait(worker, waiter);     // maybe another worker afterwards
+//   if (worker != nullptr) guard_leave(worker);
+
+// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker.
+bool may_wait(Worker* worker) noexcept;
+void waiter_init(Worker* worker, Waiter& waiter) noexcept;
+Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept;
+// The waiter may be gone afterwards. Guard up, unless worker is null.
+void waiter_wake(Worker* worker, Waiter* waiter) noexcept;
+
+// ---- ready ------------------------------------------------------------------------------------
+
+// Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
+// worker: the caller's, guard up; null on a foreign thread.
+void make_ready(Worker* worker, Unit* unit) noexcept;
+// The same for the owner's own use where nobody is to be woken yet.
+void push_ready_private(Worker* worker, Unit* unit) noexcept;
+// Whether the running unit belongs into the worker's own lane when it becomes ready.
+bool goes_to_own_lane(Worker* worker, const Unit* unit) noexcept;
+// True: it went into the worker's own lane. False: it has to go elsewhere, and is nowhere yet.
+bool push_if_own_lane(Worker* worker, Unit* unit) noexcept;
+
+// ---- idleness ---------------------------------------------------------------------------------
+
+// After units became visible to others: wakes as many sleepers as can use them.
+void wake_sleepers(unsigned units) noexcept;
+void wake_worker(Worker* worker) noexcept;
+void wake_carried_by(Klt* klt) noexcept;
+// worker: the caller's, guard up; null: a foreign thread, or a KLT that has no worker just now.
+void wake_for_pool(Worker* worker, Pool* pool) noexcept;
+// One of the stacked schedulers that sleep on this pool shall look at it again.
+void wake_idle_sched(Worker* worker, Pool* pool) noexcept;
+// Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
+void take_deferred(Worker* worker) noexcept;
+// Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit
+// that it has found on the way, or null. `sched` is the one whose pools count.
+Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;
+// The same for a user-defined main scheduler, whose units are its own business.
+void idle_user(Worker* worker, Sched* sched) noexcept;
+// True if somebody sleeps or searches.
+bool anybody_hungry() noexcept;
+// The owner's answer to attention::kHungry.
+void feed_the_hungry(Worker* worker) noexcept;
+
+}  // namespace weft::rt
