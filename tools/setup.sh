@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# setup.sh run|test|bench: makes sure that what a make target needs is installed.
+#
+# Installs what is missing with apt, as root or through a sudo that asks nothing; otherwise prints
+# the one line to run, and fails.
+set -euo pipefail
+
+run=(g++ make cmake ninja-build pkg-config libhwloc-dev)
+test=("${run[@]}" libgtest-dev spin clang-19)
+bench=("${run[@]}" libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
+
+case "${1:-}" in
+  run) packages=("${run[@]}") ;;
+  test) packages=("${test[@]}") ;;
+  bench) packages=("${bench[@]}") ;;
+  *) echo "usage: $0 run|test|bench" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query > /dev/null; then
+  echo "setup: no dpkg here; please install what stands for: ${packages[*]}" >&2
+  exit 0
+fi
+
+# A package may be there under another name (pkg-config is provided by pkgconf), hence `Provides`.
+here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}, ${Provides}\n' |
+  sed -n 's/^ii //p' | sed 's/ ([^)]*)//g' | tr -s ', ' '\n')
+installed() { grep -qxF -- "$1" <<< "$here"; }
+
+missing=()
+for package in "${packages[@]}"; do
+  installed "$package" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+install="apt-get install -y --no-install-recommends ${missing[*]}"
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=()
+elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
+  as_root=(sudo -n)
+else
+  echo "setup: missing packages; run:  sudo apt-get update && sudo $install" >&2
+  exit 1
+fi
+
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
+"${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends \
+  "${missing[@]}"
