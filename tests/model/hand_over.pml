@@ -1,0 +1,642 @@
+// hand_over.pml: how a worker gets from one KLT to another (src/klt/).
+//
+// KLTs run units on workers, leave them, capture them, block in the kernel and come back; takers come
+// at any moment. Which function each part stands for is said at the part; README.md has the table.
+//
+// Memory is x86-TSO where it matters: a KLT's stores to `guard` and `current` go through its store
+// buffer, which is flushed whenever it likes. All other stores are locked, or followed by a locked
+// instruction or a system call before the KLT's next load that matters; for these a late store is a
+// late KLT. Stores leave a buffer in order, so what a KLT did to a worker's private part is visible
+// to whoever sees the guard that it lowered afterwards.
+//
+// Every run is finite (each unit takes `STEPS` steps, each taker `TRIES` tries), so "no invalid end"
+// and "no cycle" together say that every KLT that waits gets an answer and every unit ends.
+
+#ifndef KLTS
+#define KLTS 3
+#endif
+#ifndef WORKERS
+#define WORKERS 1
+#endif
+#ifndef UNITS
+#define UNITS 2
+#endif
+#ifndef STEPS
+#define STEPS 1      // what each unit does before it ends
+#endif
+#ifndef TRIES
+#define TRIES 1      // of each taker, at any moment
+#endif
+#ifndef USER_SCHED
+#define USER_SCHED 1 // how often code of a scheduler or tasklet runs with the guard down
+#endif
+#ifndef BLOCKER
+#define BLOCKER 0    // the unit that may block in the kernel until the other has ended; 9: none
+#endif
+#ifndef PRIMARY
+#define PRIMARY 0    // the primary unit: only KLT 0 runs it; 9: none
+#endif
+
+#define NOBODY 15
+
+// Klt::take
+#define kNone 0
+#define kPending 1
+#define kGiving 2
+#define kTaken 3
+// Klt::state
+#define kCarrying 0
+#define kCaptive 1
+#define kSpare 2
+
+// Where a unit is: exactly one of these, because it is one variable; that nobody moves a unit out of
+// a place where it is not is asserted in move().
+#define IN_HAND 0          // picked; its worker's carrier has it
+#define SHARED 1
+#define RING(w) (2 + (w))  // w = 1..WORKERS
+#define RUNNING(k) (10 + (k))
+#define IN_KERNEL(k) (20 + (k))
+#define DEFERRED 30
+#define ENDED 31
+
+// struct Klt
+byte guard_[KLTS];
+byte current[KLTS];        // unit + 1; 0: scheduler, or a tasklet
+byte worker[KLTS];         // 1..WORKERS; 0: null
+byte take_[KLTS];
+byte state[KLTS];
+bit wake[KLTS];
+byte held[KLTS];           // unit + 1
+byte deferred[KLTS];       // unit + 1
+bit attention[KLTS];       // kDeferred
+bit blocked[KLTS];         // in the kernel, by the kernel's account
+bit slot[KLTS];            // the array of spares
+chan buffer0 = [2] of { byte, byte };
+chan buffer1 = [2] of { byte, byte };
+chan buffer2 = [2] of { byte, byte };
+#if KLTS > 3
+chan buffer3 = [2] of { byte, byte };
+#endif
+chan buffer[KLTS];
+
+// struct Worker, from 1
+byte carrier[WORKERS + 1];
+bit asleep[WORKERS + 1];
+byte dispatch_first[WORKERS + 1];  // unit + 1
+
+// struct Unit
+byte place[UNITS];
+byte captive[UNITS];       // KLT, or NOBODY
+byte steps[UNITS];
+
+// for the properties
+byte inside[WORKERS + 1];  // who touches the private part
+byte ended;
+byte user_sched = USER_SCHED;
+
+// ---- words that others may see late ----
+
+#define GUARD 0
+#define CURRENT 1
+inline store(what, value) { buffer[k]!what,value }
+inline fence() { empty(buffer[k]) }  // what a locked instruction of KLT k waits for
+
+proctype Flush(byte k) {
+  byte value;
+end:
+  do
+  :: atomic { buffer[k]?GUARD,value -> guard_[k] = value; value = 0 }
+  :: atomic { buffer[k]?CURRENT,value -> current[k] = value; value = 0 }
+  od
+}
+
+// ---- ghosts ----
+
+inline move(unit, from, to_place) {
+  assert(place[unit] == from);
+  place[unit] = to_place
+}
+
+inline touch_begin(w_) {
+  assert(inside[w_] == 0);  // mutual exclusion on the private part
+  inside[w_] = 1
+}
+
+inline touch_end(w_) {
+  assert(inside[w_] == 1);
+  inside[w_] = 0
+}
+
+inline set_worker(klt, w_) {  // a worker is carried by at most one KLT
+  assert(worker[0] != w_ && worker[1] != w_ && worker[KLTS - 1] != w_ && worker[2] != w_);
+  assert(worker[klt] == 0);
+  worker[klt] = w_
+}
+
+// ---- the owner's side ----
+
+// guard_enter_slow() and come_back(). Returns in w.
+inline guard_enter_slow() {
+  do
+  :: take_[k] == kNone || take_[k] == kGiving ->
+     atomic {
+       w = worker[k];
+       if
+       :: w != 0 -> touch_begin(w)
+       :: else
+       fi
+     };
+     if
+     :: w != 0 -> break
+     :: else
+     fi
+  :: take_[k] == kPending -> (take_[k] != kPending)
+  :: take_[k] == kTaken ->
+     take_[k] = kNone;
+     assert(u != NOBODY);
+     atomic { move(u, IN_KERNEL(k), SHARED) }
+     klt_sleep();
+     state[k] = kCarrying;
+     assert(place[u] == RUNNING(k))
+#ifdef READ_ONCE_AFTER_SLEEP
+     ;
+     atomic { w = worker[k]; assert(w != 0); touch_begin(w) };
+     break
+#endif
+  od
+}
+
+inline klt_sleep() {
+  fence();
+  atomic { wake[k] == 1 -> wake[k] = 0 }
+}
+
+inline guard_enter() {
+  store(GUARD, 1);
+  atomic {
+    w = worker[k];
+    if
+    :: w == 0
+    :: else -> touch_begin(w)
+    fi
+  };
+  if
+  :: w == 0 -> guard_enter_slow()
+  :: else
+  fi
+}
+
+// guard_leave() and guard_leave_slow().
+inline guard_leave() {
+  atomic { store(GUARD, 0); touch_end(w); w = 0 };
+  if
+  :: attention[k] ->
+     guard_enter();
+     atomic { empty(buffer[k]) -> attention[k] = 0 };
+     take_deferred();
+     atomic { store(GUARD, 0); touch_end(w); w = 0 }
+  :: else
+  fi
+}
+
+inline take_deferred() {
+  atomic {
+    if
+    :: deferred[k] != 0 -> move(deferred[k] - 1, DEFERRED, RING(w)); deferred[k] = 0
+    :: else
+    fi
+  }
+}
+
+inline give_begin() {
+#ifndef NO_GIVING
+  atomic { take_[k] == kNone && empty(buffer[k]) -> take_[k] = kGiving }
+#else
+  fence()
+#endif
+}
+
+inline give_worker() {
+  d_step { touch_end(w); worker[k] = 0 };
+#ifndef NO_GIVING
+  take_[k] = kNone;
+#endif
+  atomic { set_worker(to, w) };
+  carrier[w] = to;
+  d_step { wake[to] = 1; to = NOBODY; w = 0 }
+}
+
+// klt_try_acquire(), from KLT or taker: one of the spares, or NOBODY.
+inline klt_try_acquire() {
+  atomic {
+    if
+    :: slot[KLTS - 1] -> to = KLTS - 1
+    :: else ->
+       if
+       :: slot[1] -> to = 1
+       :: else ->
+          if
+          :: slot[2] -> to = 2
+          :: else -> to = NOBODY
+          fi
+       fi
+    fi;
+    if
+    :: to != NOBODY -> slot[to] = 0
+    :: else
+    fi
+  }
+}
+
+// capture_current(): the hook, and the preemption handler. In the unit, guard up.
+inline capture_current() {
+#ifdef READ_WORKER_AGAIN
+  w = worker[k];
+  assert(w != 0);
+#endif
+  klt_try_acquire();
+  if
+  :: to == NOBODY
+  :: else ->
+#ifdef PUSH_BEFORE_GIVING
+     d_step { captive[u] = k; held[k] = u + 1; state[k] = kCaptive; move(u, RUNNING(k), SHARED) };
+     give_begin();
+#else
+     give_begin();
+     d_step { captive[u] = k; held[k] = u + 1; state[k] = kCaptive; move(u, RUNNING(k), RING(w)) };
+#endif
+     give_worker();
+     klt_sleep();
+     state[k] = kCarrying;
+     assert(place[u] == RUNNING(k));
+     guard_enter_slow_again()
+  fi
+}
+
+// capture_current() does not look at its worker again; the model does, to know whose private part is
+// left at guard_leave().
+inline guard_enter_slow_again() {
+  d_step { assert(worker[k] != 0 || take_[k] == kPending) };
+  atomic { worker[k] != 0 -> w = worker[k]; touch_begin(w) }
+}
+
+#define IS(u_, p) (u_ < UNITS && place[u_] == p)
+#define IN_REACH(u_) (place[u_] == SHARED || place[u_] == RING(w))
+#if UNITS > 2
+#define VISIBLE (IN_REACH(0) || IN_REACH(1) || IN_REACH(2))
+#else
+#define VISIBLE (IN_REACH(0) || IN_REACH(1))  // that it is seen is what park_wake.pml is about
+#endif
+#define PICK(u_, p) place[u_] == p -> place[u_] = IN_HAND; u = u_
+
+proctype Klt(byte k) {
+  byte w, u = NOBODY, to = NOBODY, w_to;
+  if
+  :: k < WORKERS -> w = k + 1; touch_begin(w); goto scheduler
+  :: else -> goto base
+  fi;
+
+scheduler:  // guard up, worker w; scheduler_restart() and its loop
+  if
+  :: atomic { PICK(0, RING(w)) }
+  :: atomic { PICK(1, RING(w)) }
+  :: atomic { PICK(0, SHARED) }
+  :: atomic { PICK(1, SHARED) }
+#if UNITS > 2
+  :: atomic { PICK(2, RING(w)) }
+  :: atomic { PICK(2, SHARED) }
+#endif
+  :: user_sched > 0 ->  // a tasklet, or a callback of a user's scheduler: guard down, no ULT
+     atomic { store(GUARD, 0); user_sched--; touch_end(w); w = 0 };
+     guard_enter();
+     goto scheduler
+  :: attention[k] -> attention[k] = 0; take_deferred(); goto scheduler
+  :: !VISIBLE && !attention[k] ->  // idle_wait()
+     asleep[w] = 1;
+     if
+     :: VISIBLE || attention[k] -> skip
+     :: else ->
+end_asleep:
+        VISIBLE || !asleep[w]
+     fi;
+     asleep[w] = 0;
+     goto scheduler
+  fi;
+  if
+  :: captive[u] == NOBODY || (u == PRIMARY && k == 0) -> goto resume
+  :: else
+  fi;
+
+give_to_captive:
+  to = captive[u];
+  assert(to != k);
+  if  // reserve_captive()
+  :: state[to] == kCaptive ->
+     if
+     :: held[to] == u + 1 ->
+        give_begin();
+        atomic {
+          held[to] = 0;
+          if
+          :: u != PRIMARY -> captive[u] = NOBODY
+          :: else
+          fi;
+          move(u, IN_HAND, RUNNING(to))
+        }
+     :: else -> goto defer
+     fi
+  :: atomic { state[to] == kSpare -> state[to] = kCarrying };
+     give_begin();
+     dispatch_first[w] = u + 1
+  :: state[to] == kCarrying -> goto defer
+  fi;
+  u = NOBODY;
+#ifdef SPARE_BEFORE_GIVING
+  state[k] = kSpare;
+  if
+  :: k != 0 -> slot[k] = 1
+  :: else
+  fi;
+#endif
+  give_worker();  // give_on_base(): from the base stack
+  state[k] = kSpare;  // become_findable()
+  if
+  :: k == 0 && PRIMARY == 0 ->
+     atomic {
+       if
+       :: deferred[k] != 0 -> move(deferred[k] - 1, DEFERRED, SHARED); deferred[k] = 0
+       :: else
+       fi
+     }
+#ifndef SPARE_BEFORE_GIVING
+  :: else -> slot[k] = 1
+#else
+  :: else
+#endif
+  fi;
+  goto base;
+
+defer:  // defer_to()
+  atomic { move(u, IN_HAND, DEFERRED); deferred[to] = u + 1 };
+  attention[to] = 1;
+#ifndef DEFER_WITHOUT_LOOKING
+  if
+  :: state[to] == kSpare ->
+     atomic {
+       if
+       :: deferred[to] == u + 1 -> deferred[to] = 0; move(u, DEFERRED, IN_HAND)
+       :: else -> u = NOBODY; to = NOBODY
+       fi
+     };
+     if
+     :: u != NOBODY -> goto give_to_captive
+     :: else -> goto scheduler
+     fi
+  :: else
+  fi;
+#endif
+  u = NOBODY;
+#ifdef WAKE_BY_KLT_WORKER
+  w_to = worker[to];
+  if
+  :: w_to != 0 -> asleep[w_to] = 0
+  :: else
+  fi;
+  w_to = 0;
+#elif defined(WAKE_BY_WORD_AND_TAKE)
+  do
+  :: w_to = worker[to];
+     if
+     :: w_to == 0 && take_[to] == kPending
+     :: else -> break
+     fi
+  od;
+  if
+  :: w_to != 0 -> asleep[w_to] = 0
+  :: else
+  fi;
+  w_to = 0;
+#else
+  // wake_worker() of the one that the KLT carries, also while a taker holds it for a moment.
+  if
+  :: carrier[1] == to -> asleep[1] = 0
+  :: else
+  fi;
+#if WORKERS > 1
+  if
+  :: carrier[2] == to -> asleep[2] = 0
+  :: else
+  fi;
+#endif
+#endif
+  to = NOBODY;
+  goto scheduler;
+
+base:  // base_entry(): guard up, no worker
+end_base:
+  atomic { empty(buffer[k]) && wake[k] == 1 -> wake[k] = 0 };
+  state[k] = kCarrying;
+#ifdef READ_ONCE_AFTER_SLEEP
+  atomic { w = worker[k]; assert(w != 0); touch_begin(w) };
+#else
+  guard_enter_slow();
+#endif
+  if
+  :: atomic { dispatch_first[w] != 0 -> u = dispatch_first[w] - 1; dispatch_first[w] = 0 }
+  :: else -> goto scheduler
+  fi;
+
+resume:  // the unit starts, or goes on
+  atomic { store(CURRENT, u + 1); move(u, IN_HAND, RUNNING(k)) };
+  guard_leave();
+
+user:  // the unit's code: guard down; takers may come
+  if
+  :: steps[u] > 0 ->
+     steps[u]--;
+     if
+     :: guard_enter(); guard_leave()
+     :: guard_enter();  // yields
+        atomic { store(CURRENT, 0); move(u, RUNNING(k), RING(w)); u = NOBODY };
+        goto scheduler
+     :: guard_enter(); capture_current(); guard_leave()
+     :: u == BLOCKER ->
+        fence();
+        blocked[k] = 1;
+        place[1 - BLOCKER] == ENDED;
+        blocked[k] = 0
+     fi;
+     goto user
+  :: else ->
+     guard_enter();
+     atomic { store(CURRENT, 0); move(u, RUNNING(k), ENDED); ended++; u = NOBODY };
+     goto scheduler
+  fi
+}
+
+// ---- the taker's side ----
+
+// take_begin(); then take_retract(), or take_worker() with take_finish().
+inline attempt(uses_only) {
+  v = carrier[w];
+  if
+  :: atomic { take_[v] == kNone -> take_[v] = kPending };
+     if
+     :: atomic { worker[v] == w -> worker[v] = 0 };
+#ifndef DROP_MEMBARRIER
+        empty(buffer[v]);
+#endif
+#ifdef CURRENT_BEFORE_GUARD
+        seen = current[v];
+        up = guard_[v];
+#else
+        up = guard_[v];
+        seen = current[v];
+#endif
+        if
+#ifndef IGNORE_GUARD
+        :: up || seen == 0 -> retract()
+#else
+        :: seen == 0 -> retract()
+#endif
+        :: else ->
+           atomic { touch_begin(w) };
+           if
+           :: uses_only ->  // Lane::publish() in the owner's place
+              if
+              :: atomic { IS(0, RING(w)) -> place[0] = SHARED }
+              :: atomic { IS(1, RING(w)) -> place[1] = SHARED }
+              :: else
+              fi;
+              touch_end(w);
+              retract()
+           :: else ->
+              klt_try_acquire();
+              if
+              :: to == NOBODY -> touch_end(w); retract()
+              :: else ->
+                 seen = current[v];
+                 assert(seen != 0);
+                 d_step {
+                   captive[seen - 1] = v;
+                   held[v] = seen;
+                   state[v] = kCaptive;
+                   move(seen - 1, RUNNING(v), IN_KERNEL(v));
+                   touch_end(w)
+                 };
+                 take_[v] = kTaken;
+                 atomic { set_worker(to, w) };
+                 carrier[w] = to;
+                 wake[to] = 1
+              fi
+           fi
+        fi
+     :: else -> take_[v] = kNone
+     fi
+  :: else
+  fi;
+  d_step { v = 0; to = NOBODY; up = 0; seen = 0 }
+}
+
+inline retract() {
+#ifndef NO_RETRACTION
+  atomic { set_worker(v, w) };
+  take_[v] = kNone
+#else
+  skip
+#endif
+}
+
+proctype Taker() {
+  byte w, v, to = NOBODY, seen, tries = TRIES;
+  bit up, uses;
+  do
+  :: tries > 0 ->
+     tries--;
+     if
+     :: w = 1
+#if WORKERS > 1
+     :: w = 2
+#endif
+     fi;
+     if
+     :: uses = 0
+     :: uses = 1
+     fi;
+     attempt(uses);
+     uses = 0
+  :: break
+  od;
+}
+
+// Who notices that a KLT blocks: the standby, the coordinator, another worker. It comes again for as
+// long as the KLT blocks.
+proctype Noticer() {
+  byte w = 1, v, to = NOBODY, seen;
+  bit up;
+end:
+progress:  // its tries are not bounded, by design
+  do
+  :: blocked[carrier[w]] -> attempt(0)
+  od
+}
+
+// Nobody can do anything any more: then all must be well.
+proctype Judge() {
+  byte i;
+end:
+  timeout;
+  d_step {
+  assert(ended == UNITS);
+  i = 0;
+  do
+  :: i < KLTS -> assert(take_[i] == kNone && !(worker[i] == 0 && held[i] != 0)); i++
+  :: else -> break
+  od;
+  i = 1;
+  do
+  :: i <= WORKERS -> assert(worker[carrier[i]] == i && inside[i] == 1); i++
+  :: else -> break
+  od
+  }
+}
+
+init {
+  byte i;
+  atomic {
+    buffer[0] = buffer0;
+    buffer[1] = buffer1;
+    buffer[2] = buffer2;
+#if KLTS > 3
+    buffer[3] = buffer3;
+#endif
+    i = 0;
+    do
+    :: i < KLTS ->
+       guard_[i] = 1;
+       if
+       :: i < WORKERS -> worker[i] = i + 1; carrier[i + 1] = i; state[i] = kCarrying
+       :: else -> state[i] = kSpare; slot[i] = 1
+       fi;
+       i++
+    :: else -> break
+    od;
+    i = 0;
+    do
+    :: i < UNITS -> place[i] = RING(1); captive[i] = NOBODY; steps[i] = STEPS; i++
+    :: else -> break
+    od;
+#if PRIMARY == 0
+    captive[0] = 0;
+#endif
+    i = 0;
+    do
+    :: i < KLTS -> run Flush(i); run Klt(i); i++
+    :: else -> break
+    od;
+    i = 0;
+    run Taker();
+    run Noticer();
+    run Judge()
+  }
+}

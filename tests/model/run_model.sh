@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# run_model.sh pass|fail|ends MODEL.pml [-DNAME[=VALUE]...]: checks one configuration with spin, in the
+# current directory.
+#
+#   pass  no error, and the search was complete
+#   fail  the define is a mutation: an error must be found
+#   ends  no cycle without progress: every run ends
+set -euo pipefail
+
+want=$1
+model=$2
+shift 2
+
+optimise=-O1
+[ "$want" = fail ] && optimise=-O0 # found soon: most of the time is the compiler's
+search=(-DSAFETY)
+options=()
+if [ "$want" = ends ]; then
+  search=(-DNP)
+  options=(-l)
+fi
+
+cp "$model" model.pml
+spin "$@" -a model.pml
+"${CC:-cc}" "$optimise" -w "${search[@]}" -DCOLLAPSE -DNOFAIR -DVECTORSZ=2048 -DMEMLIM=4096 -o pan pan.c
+./pan "${options[@]}" -m500000 -w22 > pan.out || true
+cat pan.out
+
+errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' pan.out)
+complain() {
+  echo "model: $1: $(basename "$model") $*" >&2
+  exit 1
+}
+[ -n "$errors" ] || complain "the search did not run to its end"
+if [ "$want" = fail ]; then
+  [ "$errors" -gt 0 ] || complain "this mutation is not caught"
+  grep -q 'assertion violated\|invalid end state\|non-progress cycle' pan.out ||
+    complain "an error, but not in the model"
+  exit 0
+fi
+if [ "$errors" -gt 0 ]; then
+  spin "$@" -t -p -g -l model.pml > trail.txt || true
+  complain "an error; the trace is in $PWD/trail.txt"
+fi
+! grep -q 'Search not completed\|max search depth too small\|out of memory\|reached -DMEMLIM' pan.out ||
+  complain "the search was not complete"

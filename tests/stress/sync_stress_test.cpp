@@ -1,0 +1,161 @@
+// Everything at once for a few seconds: ULTs and kernel threads that lock, yield with the lock,
+// wait for conditions, meet at barriers and pass events. A lost wake-up is a hang.
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "support/runtime_fixture.hpp"
+
+namespace {
+
+using namespace weft_test;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kTime{800};  // per test
+
+class SyncStress : public testing::TestWithParam<unsigned> {
+ protected:
+  void SetUp() override {
+    weft_options_t options{};
+    options.workers = GetParam();
+    ASSERT_TRUE(ok(weft_initialize(&options)));
+    end_ = Clock::now() + kTime;
+  }
+  void TearDown() override { EXPECT_TRUE(ok(weft_finalize())); }
+  bool time_is_up() const { return Clock::now() > end_; }
+
+  static void everywhere(int ults, int klts, const std::function<void(int)>& f) {
+    std::atomic<int> left = klts;
+    std::vector<std::thread> threads;
+    std::vector<std::unique_ptr<Call>> calls;
+    std::vector<weft_unit_t> units;
+    for (int i = 0; i < klts; ++i) {
+      threads.emplace_back([&, i] {
+        f(ults + i);
+        --left;
+      });
+    }
+    for (int i = 0; i < ults; ++i) {
+      calls.push_back(std::make_unique<Call>([&f, i] { f(i); }));
+      units.push_back(calls.back()->ult());
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    while (left != 0) weft_yield();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  Clock::time_point end_;
+};
+INSTANTIATE_TEST_SUITE_P(Workers, SyncStress, testing::Values(2u, 4u));
+
+TEST_P(SyncStress, AFewMutexesAndManyUsers) {
+  struct Account {
+    weft_mutex_t mutex = WEFT_MUTEX_INIT;
+    long value = 0;
+  };
+  Account accounts[4];
+  std::atomic<long> moved = 0;
+  everywhere(24, 2, [&](int me) {
+    std::minstd_rand random(static_cast<unsigned>(me) + 1);
+    while (!time_is_up()) {
+      const unsigned low = random() % 3;
+      const unsigned high = low + 1 + random() % (3 - low);
+      ASSERT_EQ(weft_mutex_lock(&accounts[low].mutex), WEFT_OK);
+      if (random() % 8 == 0) weft_yield();
+      ASSERT_EQ(weft_mutex_lock(&accounts[high].mutex), WEFT_OK);
+      --accounts[low].value;
+      ++accounts[high].value;
+      if (random() % 16 == 0) weft_yield();
+      ASSERT_EQ(weft_mutex_unlock(&accounts[high].mutex), WEFT_OK);
+      ASSERT_EQ(weft_mutex_unlock(&accounts[low].mutex), WEFT_OK);
+      ++moved;
+    }
+  });
+  long sum = 0;
+  for (const Account& account : accounts) sum += account.value;
+  EXPECT_EQ(sum, 0);
+  EXPECT_GT(moved, 0);
+}
+
+// A bounded buffer, signalled with and without the mutex held.
+TEST_P(SyncStress, ProducersAndConsumers) {
+  constexpr int kRoom = 3;
+  weft_mutex_t mutex = WEFT_MUTEX_INIT;
+  weft_cond_t not_full = WEFT_COND_INIT;
+  weft_cond_t not_empty = WEFT_COND_INIT;
+  int filled = 0;
+  int producers = 9;  // the even ones of 18
+  long produced = 0;
+  long consumed = 0;
+  auto produce = [&](int me) {
+    ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK);
+    while (filled == kRoom) ASSERT_EQ(weft_cond_wait(&not_full, &mutex), WEFT_OK);
+    ++filled;
+    ++produced;
+    const bool early = me % 4 == 0;
+    if (early) weft_cond_signal(&not_empty);
+    ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK);
+    if (!early) weft_cond_signal(&not_empty);
+  };
+  auto consume = [&] {  // false: no more will come
+    weft_mutex_lock(&mutex);
+    while (filled == 0 && producers > 0) weft_cond_wait(&not_empty, &mutex);
+    const bool got = filled > 0;
+    if (got) {
+      --filled;
+      ++consumed;
+    }
+    weft_mutex_unlock(&mutex);
+    if (got) weft_cond_signal(&not_full);
+    return got;
+  };
+  everywhere(16, 2, [&](int me) {
+    if (me % 2 != 0) {
+      while (consume()) {
+      }
+      return;
+    }
+    while (!time_is_up()) produce(me);
+    weft_mutex_lock(&mutex);
+    const bool last = --producers == 0;
+    weft_mutex_unlock(&mutex);
+    if (last) weft_cond_broadcast(&not_empty);
+  });
+  EXPECT_EQ(produced, consumed);
+  EXPECT_EQ(filled, 0);
+}
+
+// Rounds that a barrier separates; in each an event is awaited that somebody sets, and reset after
+// it.
+TEST_P(SyncStress, BarriersAndEvents) {
+  constexpr int kAll = 10;
+  weft_barrier_t barrier = WEFT_BARRIER_INIT(kAll);
+  weft_event_t event = WEFT_EVENT_INIT;
+  std::atomic<bool> stop = false;
+  std::atomic<long> rounds = 0;
+  everywhere(kAll - 2, 2, [&](int me) {
+    for (int round = 0;; ++round) {
+      if (round % kAll == me) {
+        if (round % 3 == 0) weft_yield();
+        ASSERT_EQ(weft_event_set(&event), WEFT_OK);
+      } else {
+        ASSERT_EQ(weft_event_wait(&event), WEFT_OK);
+      }
+      bool last = false;
+      ASSERT_EQ(weft_barrier_wait(&barrier, &last), WEFT_OK);
+      if (last) {  // the others wait at the second barrier
+        ++rounds;
+        ASSERT_EQ(weft_event_reset(&event), WEFT_OK);
+        if (time_is_up()) stop = true;
+      }
+      ASSERT_EQ(weft_barrier_wait(&barrier, nullptr), WEFT_OK);
+      if (stop) return;
+    }
+  });
+  EXPECT_GT(rounds, 0);
+}
+
+}  // namespace

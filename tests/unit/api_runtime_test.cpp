@@ -1,0 +1,212 @@
+// Starting and ending the runtime, and what the interface answers while it does not run.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+
+#include "support/runtime_fixture.hpp"
+
+namespace {
+
+using namespace weft_test;
+
+void nothing(void*) {}
+
+TEST(ApiRuntime, VersionIsThatOfTheHeader) {
+  const std::string expected = std::to_string(WEFT_VERSION_MAJOR) + "." +
+                               std::to_string(WEFT_VERSION_MINOR) + "." +
+                               std::to_string(WEFT_VERSION_PATCH);
+  EXPECT_EQ(weft_version(), expected);
+}
+
+TEST(ApiRuntime, EveryErrorHasASentence) {
+  for (int e = WEFT_OK; e <= WEFT_ERR_CANCELLED; ++e) {
+    ASSERT_NE(weft_strerror(e), nullptr);
+    EXPECT_GT(std::strlen(weft_strerror(e)), 0u) << e;
+  }
+  for (int e = WEFT_OK; e < WEFT_ERR_CANCELLED; ++e) {
+    EXPECT_STRNE(weft_strerror(e), weft_strerror(e + 1)) << e;
+  }
+  EXPECT_NE(weft_strerror(-1), nullptr);
+  EXPECT_NE(weft_strerror(10000), nullptr);
+}
+
+TEST(ApiRuntime, BeforeInitialiseEverythingHasADefinedAnswer) {
+  ASSERT_FALSE(weft_initialized());
+  weft_unit_t unit = nullptr;
+  weft_worker_t worker = nullptr;
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_ult_create(nothing, nullptr, nullptr, &unit)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_ult_create(nothing, nullptr, nullptr, nullptr)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_tasklet_create(nothing, nullptr, nullptr, &unit)));
+  size_t created = 7;
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED,
+                    weft_ult_create_many(1, nothing, nullptr, 0, nullptr, &unit, &created)));
+  EXPECT_EQ(created, 0u);
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_worker_create(nullptr, &worker)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_finalize()));
+  EXPECT_NE(weft_suspend(), WEFT_OK);
+  EXPECT_NE(weft_exit(), WEFT_OK);
+  EXPECT_EQ(unit, nullptr);
+  EXPECT_EQ(weft_self(), nullptr);
+  EXPECT_EQ(weft_worker_self(), nullptr);
+  EXPECT_EQ(weft_worker_get(0), nullptr);
+  EXPECT_EQ(weft_worker_count(), 0u);
+  weft_yield();
+  weft_cancel_point();
+}
+
+TEST(ApiRuntime, AfterFinaliseItIsAsBefore) {
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  ASSERT_TRUE(ok(weft_finalize()));
+  EXPECT_FALSE(weft_initialized());
+  weft_unit_t unit = nullptr;
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_ult_create(nothing, nullptr, nullptr, &unit)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_finalize()));
+  EXPECT_EQ(weft_self(), nullptr);
+}
+
+TEST(ApiRuntime, InitialiseNestsAndOnlyTheFirstOptionsCount) {
+  weft_options_t options{};
+  options.workers = 2;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  options.workers = 3;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  EXPECT_EQ(weft_worker_count(), 2u);
+  EXPECT_TRUE(ok(weft_finalize()));
+  EXPECT_TRUE(weft_initialized());
+  EXPECT_EQ(weft_worker_count(), 2u);
+  in_ult([] {});
+  EXPECT_TRUE(ok(weft_finalize()));
+  EXPECT_FALSE(weft_initialized());
+}
+
+TEST(ApiRuntime, DefaultOptionsGiveAWorkerPerUsableCpu) {
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  EXPECT_GE(weft_worker_count(), 1u);
+  EXPECT_LE(weft_worker_count(), static_cast<unsigned>(CPU_COUNT(&set)));
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+TEST(ApiRuntime, BadOptionsAreRefused) {
+  weft_options_t options{};
+  options.stack_size = 100;
+  EXPECT_NE(weft_initialize(&options), WEFT_OK);
+  EXPECT_FALSE(weft_initialized());
+  options = {};
+  options.workers = 100'000'000;
+  EXPECT_NE(weft_initialize(&options), WEFT_OK);
+  EXPECT_FALSE(weft_initialized());
+}
+
+TEST(ApiRuntime, StartsAndEndsManyTimes) {
+  for (int i = 0; i < 100; ++i) {
+    weft_options_t options{};
+    options.workers = 1 + i % 4;
+    ASSERT_TRUE(ok(weft_initialize(&options)));
+    if (i % 3 == 0) {
+      in_ult([] { weft_yield(); });
+    }
+    ASSERT_TRUE(ok(weft_finalize()));
+  }
+}
+
+TEST(ApiRuntime, StackSizeOptionIsThatOfUlts) {
+  weft_options_t options{};
+  options.workers = 1;
+  options.stack_size = 512 * 1024;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  weft_unit_attr_t attr = default_attr();
+  attr.technique = WEFT_TECHNIQUE_SS;
+  in_ult(
+      [] {
+        EXPECT_GE(weft_unit_stack_size(weft_self()), 448u * 1024);
+        volatile char space[400 * 1024];
+        space[0] = 1;
+        space[sizeof space - 1] = 1;
+      },
+      &attr);
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+TEST(ApiRuntime, BindingCanBeTurnedOff) {
+  weft_options_t options{};
+  options.workers = 2;
+  options.bind = -1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  for (unsigned i = 0; i < 2; ++i) {
+    EXPECT_EQ(weft_worker_cpu(weft_worker_get(i)), -1);
+  }
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+TEST(ApiRuntime, TheAffinityOfTheInitialisingThreadIsGivenBack) {
+  cpu_set_t before;
+  cpu_set_t after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  ASSERT_TRUE(ok(weft_finalize()));
+  ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+class ApiRuntimeRunning : public WorkersTest {};
+INSTANTIATE_TEST_SUITE_P(Workers, ApiRuntimeRunning, kWorkerCounts);
+
+TEST_P(ApiRuntimeRunning, TheCallerIsThePrimaryUlt) {
+  const weft_unit_t primary = weft_self();
+  ASSERT_NE(primary, nullptr);
+  EXPECT_TRUE(weft_is_ult(primary));
+  EXPECT_EQ(weft_unit_state(primary), WEFT_UNIT_RUNNING);
+  EXPECT_EQ(weft_worker_self(), weft_worker_get(0));
+  EXPECT_EQ(weft_worker_index(weft_worker_self()), 0u);
+}
+
+TEST_P(ApiRuntimeRunning, ThePrimaryUltStaysOnItsThread) {
+  static thread_local int mine = 0;
+  mine = 17;
+  const long tid = syscall(SYS_gettid);
+  const pthread_t self = pthread_self();
+  for (int i = 0; i < 2000; ++i) {
+    in_ult([] { weft_yield(); });
+    weft_yield();
+    ASSERT_EQ(syscall(SYS_gettid), tid);
+    ASSERT_TRUE(pthread_equal(pthread_self(), self));
+    ASSERT_EQ(mine, 17);
+  }
+}
+
+TEST_P(ApiRuntimeRunning, FinaliseOutsideThePrimaryUltIsRefused) {
+  in_ult([] { EXPECT_TRUE(fails(WEFT_ERR_CONTEXT, weft_finalize())); });
+  in_tasklet([] { EXPECT_TRUE(fails(WEFT_ERR_CONTEXT, weft_finalize())); });
+  on_klt([] { EXPECT_TRUE(fails(WEFT_ERR_CONTEXT, weft_finalize())); });
+  EXPECT_TRUE(weft_initialized());
+}
+
+TEST_P(ApiRuntimeRunning, FinaliseWithLiveUnitsListsThemAndGoesOn) {
+  weft_unit_attr_t attr = default_attr();
+  attr.name = "still-here";
+  Call call([] { EXPECT_TRUE(ok(weft_suspend())); });
+  weft_unit_t unit = call.ult(&attr);
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+  testing::internal::CaptureStderr();
+  const int error = weft_finalize();
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(fails(WEFT_ERR_STATE, error));
+  EXPECT_NE(text.find("still-here"), std::string::npos) << text;
+  EXPECT_TRUE(weft_initialized());
+  in_ult([] {});
+  EXPECT_TRUE(ok(weft_resume(unit)));
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_P(ApiRuntimeRunning, ATerminatedUnitIsNotAlive) {
+  Call call([] {});
+  const weft_unit_t unit = call.ult();
+  EXPECT_TRUE(ok(weft_join(unit)));
+  EXPECT_TRUE(ok(weft_finalize()));  // frees what nobody has freed
+}
+
+}  // namespace

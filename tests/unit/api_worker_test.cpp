@@ -1,0 +1,230 @@
+// Workers: created, joined, revived, bound, counted.
+#include <sched.h>
+#include <time.h>
+
+#include <set>
+#include <vector>
+
+#include "support/runtime_fixture.hpp"
+
+namespace {
+
+using namespace weft_test;
+
+class ApiWorker : public WorkersTest {};
+INSTANTIATE_TEST_SUITE_P(Workers, ApiWorker, kWorkerCounts);
+
+TEST_P(ApiWorker, IndexAndHandleBelongTogether) {
+  std::set<weft_worker_t> seen;
+  for (unsigned i = 0; i < workers(); ++i) {
+    const weft_worker_t w = weft_worker_get(i);
+    ASSERT_NE(w, nullptr);
+    EXPECT_EQ(weft_worker_index(w), i);
+    EXPECT_TRUE(seen.insert(w).second);
+    EXPECT_NE(weft_worker_pool(w), nullptr);
+    EXPECT_NE(weft_worker_sched(w), nullptr);
+  }
+  EXPECT_EQ(weft_worker_get(workers()), nullptr);
+  EXPECT_EQ(weft_worker_get(1u << 30), nullptr);
+}
+
+TEST_P(ApiWorker, SelfInEachContext) {
+  for (unsigned i = 0; i < workers(); ++i) {
+    const weft_worker_t w = weft_worker_get(i);
+    weft_unit_attr_t attr = default_attr();
+    attr.worker = w;
+    attr.pinned = true;
+    in_ult([&] { EXPECT_EQ(weft_worker_self(), w); }, &attr);
+  }
+  in_tasklet([] { EXPECT_NE(weft_worker_self(), nullptr); });
+  on_klt([] { EXPECT_EQ(weft_worker_self(), nullptr); });
+}
+
+TEST_P(ApiWorker, CreateJoinFree) {
+  weft_worker_t worker = nullptr;
+  ASSERT_TRUE(ok(weft_worker_create(nullptr, &worker)));
+  EXPECT_EQ(weft_worker_count(), workers() + 1);
+  EXPECT_EQ(weft_worker_get(weft_worker_index(worker)), worker);
+  weft_unit_attr_t attr = default_attr();
+  attr.worker = worker;
+  attr.pinned = true;
+  in_ult([&] { EXPECT_EQ(weft_worker_self(), worker); }, &attr);
+  EXPECT_TRUE(ok(weft_worker_join(worker)));
+  EXPECT_TRUE(ok(weft_worker_free(&worker)));
+  EXPECT_EQ(worker, nullptr);
+  EXPECT_EQ(weft_worker_count(), workers());
+}
+
+TEST_P(ApiWorker, JoinWaitsUntilItsPoolsAreEmpty) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  std::atomic<int> count = 0;
+  Call call([&] {
+    weft_yield();
+    ++count;
+  });
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < 500; ++i) {
+    units.push_back(call.ult(&attr));
+  }
+  EXPECT_TRUE(ok(weft_worker_join(side.worker)));
+  EXPECT_EQ(count, 500);
+  EXPECT_EQ(weft_pool_size(side.pool), 0u);
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(ApiWorker, AJoinedWorkerIsRevived) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  for (int i = 0; i < 10; ++i) {
+    in_ult([&] { EXPECT_EQ(weft_worker_self(), side.worker); }, &attr);
+    EXPECT_TRUE(ok(weft_worker_join(side.worker)));
+    Call call([&] { EXPECT_EQ(weft_worker_self(), side.worker); });
+    weft_unit_t unit = call.ult(&attr);  // waits for the worker
+    EXPECT_TRUE(ok(weft_worker_revive(side.worker)));
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+  EXPECT_TRUE(fails(WEFT_ERR_STATE, weft_worker_revive(side.worker)));
+}
+
+TEST_P(ApiWorker, CreatedFromAUltAndJoinedFromAKernelThread) {
+  weft_unit_attr_t here = default_attr();  // the new worker must not steal what ends it
+  here.worker = weft_worker_get(0);
+  here.pinned = true;
+  weft_worker_t worker = nullptr;
+  in_ult([&] { EXPECT_TRUE(ok(weft_worker_create(nullptr, &worker))); }, &here);
+  on_klt([&] { EXPECT_TRUE(ok(weft_worker_free(&worker))); });
+  on_klt([&] { EXPECT_TRUE(ok(weft_worker_create(nullptr, &worker))); });
+  in_ult([&] { EXPECT_TRUE(ok(weft_worker_free(&worker))); }, &here);
+}
+
+TEST_P(ApiWorker, ManyCreatedAndFreed) {
+  std::atomic<int> count = 0;
+  Call call([&] { ++count; });
+  for (int round = 0; round < 5; ++round) {
+    std::vector<weft_worker_t> extra(8);
+    for (auto& w : extra) {
+      ASSERT_TRUE(ok(weft_worker_create(nullptr, &w)));
+    }
+    std::vector<weft_unit_t> units;
+    for (auto w : extra) {
+      weft_unit_attr_t attr = default_attr();
+      attr.worker = w;
+      for (int i = 0; i < 20; ++i) {
+        units.push_back(call.ult(&attr));
+      }
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    for (auto& w : extra) {
+      EXPECT_TRUE(ok(weft_worker_free(&w)));
+    }
+    EXPECT_EQ(weft_worker_count(), workers());
+  }
+  EXPECT_EQ(count, 5 * 8 * 20);
+}
+
+TEST_P(ApiWorker, JoinWhereItIsNotAllowed) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  in_ult([&] { EXPECT_TRUE(fails(WEFT_ERR_SELF, weft_worker_join(side.worker))); }, &attr);
+  EXPECT_NE(weft_worker_join(weft_worker_get(0)), WEFT_OK);  // SELF: we are on it
+  in_ult([&] { EXPECT_TRUE(fails(WEFT_ERR_STATE, weft_worker_join(weft_worker_get(0)))); }, &attr);
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_join(nullptr)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_free(nullptr)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_create(nullptr, nullptr)));
+}
+
+TEST_P(ApiWorker, BindToACpu) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) {
+      continue;
+    }
+    EXPECT_TRUE(ok(weft_worker_bind(side.worker, cpu)));
+    EXPECT_EQ(weft_worker_cpu(side.worker), cpu);
+    in_ult([&] { EXPECT_EQ(sched_getcpu(), cpu); }, &attr);
+  }
+  EXPECT_TRUE(ok(weft_worker_bind(side.worker, -1)));
+  EXPECT_EQ(weft_worker_cpu(side.worker), -1);
+  EXPECT_NE(weft_worker_bind(side.worker, 1 << 20), WEFT_OK);
+  EXPECT_NE(weft_worker_bind(side.worker, -2), WEFT_OK);
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_bind(nullptr, 0)));
+  EXPECT_EQ(weft_worker_cpu(side.worker), -1);
+}
+
+TEST_P(ApiWorker, CountersCount) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  Call call([] {
+    for (int i = 0; i < 3; ++i) {
+      weft_yield();
+    }
+  });
+  weft_worker_stats_t before{};
+  weft_worker_stats_t after{};
+  ASSERT_TRUE(ok(weft_worker_stats(side.worker, &before)));
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < 100; ++i) {
+    units.push_back(call.ult(&attr));
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_TRUE(ok(weft_worker_stats(side.worker, &after)));
+  EXPECT_EQ(after.units_run - before.units_run, 100u);
+  EXPECT_GE(after.switches - before.switches, 300u);
+  EXPECT_GT(after.promotions - before.promotions, 0u);
+  EXPECT_GT(after.sleeps, before.sleeps);
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_stats(nullptr, &after)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_stats(side.worker, nullptr)));
+}
+
+TEST_P(ApiWorker, FreshChildrenOfAUltAreRunOnItsStack) {
+  weft_unit_attr_t pinned = default_attr();
+  pinned.worker = weft_worker_get(0);
+  pinned.pinned = true;
+  Call call([] {});
+  weft_worker_stats_t before{};
+  weft_worker_stats_t after{};
+  ASSERT_TRUE(ok(weft_worker_stats(weft_worker_get(0), &before)));
+  in_ult(
+      [&] {
+        for (int i = 0; i < 100; ++i) {
+          weft_unit_t u = call.ult();
+          EXPECT_TRUE(ok(weft_free(&u)));
+        }
+      },
+      &pinned);
+  ASSERT_TRUE(ok(weft_worker_stats(weft_worker_get(0), &after)));
+  EXPECT_GE(after.units_claimed - before.units_claimed, workers() == 1 ? 100u : 1u);
+}
+
+TEST_P(ApiWorker, IdleWorkersSleep) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  timespec t0{};
+  timespec t1{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+  const double cpu = static_cast<double>(t1.tv_sec - t0.tv_sec) +
+                     1e-9 * static_cast<double>(t1.tv_nsec - t0.tv_nsec);
+  EXPECT_LT(cpu, 0.015);
+}
+
+TEST_P(ApiWorker, AllWorkersTakePart) {
+  std::atomic<unsigned> arrived = 0;
+  Call call([&] {
+    ++arrived;
+    while (arrived < workers()) {  // holds its worker: only passes when each one runs one
+    }
+  });
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < workers(); ++i) {
+    units.push_back(call.ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+}  // namespace

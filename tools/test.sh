@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# test.sh [build…]: builds each configuration, then runs the tests of all of them in one ctest.
+#
+# One run rather than one per build, so that a single closing line counts everything and a
+# failure in an early build does not hide the later ones.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+builds=("$@")
+[ ${#builds[@]} -gt 0 ] || builds=(release asan tsan)
+jobs=${JOBS:-$(nproc)}
+
+mkdir -p build/all
+for build in "${builds[@]}"; do
+  models=OFF
+  [ "$build" = release ] && models=ON # the models do not depend on how we are compiled
+  echo "== building $build"
+  cmake --preset "$build" -DWEFT_TESTS=ON -DWEFT_MODELS=$models -Wno-dev > "build/$build.log" 2>&1 ||
+    { cat "build/$build.log"; exit 1; }
+  cmake --build --preset "$build" --parallel "$jobs"
+done
+
+printf 'subdirs("../%s")\n' "${builds[@]}" > build/all/CTestTestfile.cmake
+log=build/all/test.log
+status=0
+ctest --test-dir build/all --parallel "$jobs" --output-on-failure --no-tests=error \
+  --output-junit junit.xml | tee "$log" || status=$?
+
+# "12/90 Test #12: debug.unit.Options.Defaults ....   Passed    0.01 sec", by build and kind.
+echo
+awk '$2 == "Test" && match($0, /#[0-9]+: /) {
+       split(substr($0, RSTART + RLENGTH), part, ".")
+       kind = sprintf("%-8s %-8s", part[1], part[2])
+       if (/ Passed /) passed[kind]++; else if (/Skipped/) skipped[kind]++; else failed[kind]++
+       all[kind]
+     }
+     END { for (k in all) printf "%s %5d passed %3d failed %3d skipped\n", k, passed[k], failed[k],
+                          skipped[k] }' \
+  "$log" | sort
+grep 'tests passed' "$log"
+exit "$status"
