@@ -1,0 +1,4 @@
+#include "library/argobots.hpp"
+#include "create_join_tasklet/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::create_join_tasklet<bench::Argobots>(argc, argv); }

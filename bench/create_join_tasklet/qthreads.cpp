@@ -1,0 +1,4 @@
+#include "library/qthreads.hpp"
+#include "create_join_tasklet/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::create_join_tasklet<bench::Qthreads>(argc, argv); }

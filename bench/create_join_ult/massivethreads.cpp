@@ -1,0 +1,6 @@
+#include "library/massivethreads.hpp"
+#include "create_join_ult/kernel.hpp"
+
+int main(int argc, char** argv) {
+  return bench::create_join_ult<bench::MassiveThreads>(argc, argv);
+}

@@ -1,0 +1,4 @@
+#include "library/qthreads.hpp"
+#include "create_join_ult/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::create_join_ult<bench::Qthreads>(argc, argv); }

@@ -1,0 +1,4 @@
+#include "library/argobots.hpp"
+#include "fib/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::fib_ult<bench::Argobots>(argc, argv); }

@@ -1,0 +1,3 @@
+module weft/bench
+
+go 1.20

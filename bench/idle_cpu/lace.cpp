@@ -1,0 +1,4 @@
+#include "library/lace.hpp"
+#include "idle_cpu/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::idle_cpu<bench::Lace>(argc, argv); }

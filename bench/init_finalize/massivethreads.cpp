@@ -1,0 +1,4 @@
+#include "library/massivethreads.hpp"
+#include "init_finalize/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::init_finalize<bench::MassiveThreads>(argc, argv); }

@@ -1,0 +1,90 @@
+// weft.hpp: Weft as the benchmarks see it: default settings throughout.
+#ifndef WEFT_BENCH_LIBRARY_WEFT_HPP
+#define WEFT_BENCH_LIBRARY_WEFT_HPP
+
+#include <pthread.h>
+#include <weft/weft.h>
+
+#include "harness.hpp"
+
+namespace bench {
+
+struct Weft {
+  static constexpr const char* kVariants[] = {"default settings"};
+  using Handle = weft_unit_t;
+  using Tasklet = weft_unit_t;
+  using Mutex = weft_mutex_t;
+
+  struct Event {
+    weft_event_t event = WEFT_EVENT_INIT;
+    void wait() { weft_event_wait(&event); }
+    void set() { weft_event_set(&event); }
+    void reset() { weft_event_reset(&event); }
+  };
+
+  void init(int workers, Mode, int) {
+    weft_options_t options{};
+    options.workers = static_cast<unsigned>(workers);
+    options.stack_size = thread_stack();
+    check(weft_initialize(&options) == WEFT_OK, "weft_initialize");
+  }
+  void finalize() { check(weft_finalize() == WEFT_OK, "weft_finalize"); }
+
+  template <void (*F)(void*)>
+  void create(Handle& handle, void* arg) {
+    check(weft_ult_create(F, arg, nullptr, &handle) == WEFT_OK, "weft_ult_create");
+  }
+  void join(Handle& handle) { weft_free(&handle); }
+
+  template <void (*F)(void*)>
+  void create_tasklet(Tasklet& handle, void* arg) {
+    check(weft_tasklet_create(F, arg, nullptr, &handle) == WEFT_OK, "weft_tasklet_create");
+  }
+  void join_tasklet(Tasklet& handle) { weft_free(&handle); }
+
+  static void yield() { weft_yield(); }
+  static void yield_to(Handle& handle) { weft_yield_to(handle); }
+  static void suspend() { weft_suspend(); }
+  static void resume(Handle& handle) { weft_resume(handle); }
+
+  static void create_mutex(Mutex& mutex) { mutex = WEFT_MUTEX_INIT; }
+  static void lock(Mutex& mutex) { weft_mutex_lock(&mutex); }
+  static void unlock(Mutex& mutex) { weft_mutex_unlock(&mutex); }
+
+  // The primary ULT waits as well, so that all workers are idle.
+  void idle(double seconds) {
+    std::pair<Event, double> wake{{}, seconds};
+    const auto later = [](void* arg) -> void* {
+      auto& [event, delay] = *static_cast<std::pair<Event, double>*>(arg);
+      usleep(static_cast<useconds_t>(delay * 1e6));
+      event.set();
+      return nullptr;
+    };
+    pthread_t thread;
+    check(pthread_create(&thread, nullptr, later, &wake) == 0, "pthread_create");
+    wake.first.wait();
+    pthread_join(thread, nullptr);
+  }
+};
+
+// A fork whose result lies beside it: push() offers it to the other workers, join() runs it here
+// or waits for whoever took it. Body has a member run(). The forks of one frame are joined in
+// reverse order.
+template <class Body>
+struct Fork : weft_fork_t {
+  Body body;
+
+  void push() {
+    invoke = [](weft_fork_t* self) { static_cast<Fork*>(self)->body.run(); };
+    weft_fork_push(this);
+  }
+  void join() {
+    if (weft_fork_pop(this)) {
+      body.run();
+    }
+  }
+};
+
+}  // namespace bench
+
+#endif  // WEFT_BENCH_LIBRARY_WEFT_HPP

@@ -1,0 +1,135 @@
+"""What is measured, and what is to be reached. run.py runs it, report.py draws it."""
+
+LIBRARIES = ["weft", "argobots", "massivethreads", "qthreads", "lace", "libfork", "tbb",
+             "boost_fiber", "libgomp", "libomp", "pthread", "go"]
+
+TITLES = {
+    "create_join_ult": "Create and join ULTs, 256 in flight",
+    "create_join_tasklet": "Create and join tasklets (or tasks), 256 in flight",
+    "yield": "Yield between two ULTs on one worker",
+    "yield_to": "Yield to a given ULT",
+    "fib": "Fork-join: Fibonacci, per task",
+    "uts": "Unbalanced tree search, wall time",
+    "skynet": "Skynet: a million leaves, ten children per node",
+    "mutex_uncontended": "Lock and unlock a mutex nobody else wants",
+    "wake_latency": "Waking an idle worker",
+    "idle_cpu": "CPU time of an idle process, two workers",
+    "memory_per_ult": "A million suspended ULTs",
+    "init_finalize": "Start and stop the runtime",
+}
+
+
+def cases():
+    """Yields (benchmark, workers, params); params are given to the programs as --param."""
+    for join in ("oldest_first", "newest_first", "by_scheduler"):
+        for percent in ("0", "50", "100"):
+            yield "create_join_ult", 1, {"d": percent, "join": join}
+    for benchmark in ("create_join_tasklet", "yield", "yield_to", "mutex_uncontended"):
+        yield benchmark, 1, {}
+    for workers in (1, 2):
+        yield "fib", workers, {"n": "35"}
+        yield "skynet", workers, {}
+        yield "uts", workers, {"tree": "T1"}
+    for tree in ("T1L", "T3L"):
+        for workers in (1, 2):
+            yield "uts", workers, {"tree": tree}
+    yield "wake_latency", 2, {}
+    yield "idle_cpu", 2, {"for": "10"}
+    yield "memory_per_ult", 1, {"n": "1000000"}
+    for workers in (1, 2):
+        yield "init_finalize", workers, {}
+
+
+# Where a library would take minutes it gets a smaller problem: the row says so in its params.
+SMALLER = {
+    ("fib", "boost_fiber"): {"n": "25"},
+    ("fib", "qthreads"): {"n": "25"},
+    ("fib", "go"): {"n": "30"},
+}
+
+# Cases that are not run for a library, and why; the report lists them.
+LEFT_OUT = [
+    ("uts", {"tree": "T1L"}, "qthreads", "more than ten minutes a run; see T1"),
+    ("uts", {"tree": "T3L"}, "qthreads", "more than ten minutes a run; see T1"),
+    ("uts", {}, "boost_fiber", "microseconds a fiber: minutes even for T1; see fib and skynet"),
+    ("uts", {}, "go", "the node kernel is C++, and every library must run the same one"),
+    ("fib", {}, "pthread", "15 million kernel threads"),
+    ("skynet", {}, "pthread", "1.1 million kernel threads"),
+]
+
+# What Weft is to reach: benchmark, workers (None: any), params, and either
+#   ("at_most", value)                    in the unit of the row,
+#   ("faster", library, factor)           than that library's median, or
+#   ("times", params of another row, f)   at most f times Weft's own row with these params.
+TARGETS = [
+    ("create_join_ult", 1, {"d": "0", "join": "oldest_first"}, ("at_most", 12)),
+    ("create_join_ult", 1, {"d": "0", "join": "oldest_first"}, ("faster", "argobots", 3)),
+    ("create_join_ult", 1, {"d": "0", "join": "by_scheduler"}, ("faster", "argobots", 2)),
+    ("create_join_ult", 1, {"d": "100", "join": "oldest_first"}, ("faster", "argobots", 2)),
+    ("create_join_ult", 1, {"d": "100", "join": "by_scheduler"}, ("faster", "argobots", 2)),
+    ("create_join_tasklet", 1, {}, ("at_most", 7)),
+    ("create_join_tasklet", 1, {}, ("faster", "argobots", 3)),
+    ("yield", 1, {}, ("at_most", 6)),
+    ("yield", 1, {}, ("faster", "argobots", 4)),
+    ("yield_to", 1, {}, ("at_most", 3)),
+    ("fib", 1, {"n": "35"}, ("at_most", 6)),
+    ("fib", 2, {"n": "35"}, ("speedup", 1.9)),
+    ("memory_per_ult", 1, {"what": "resident"}, ("at_most", 4.6)),
+    ("memory_per_ult", 1, {"what": "create"}, ("times", {"what": "bare_loop"}, 1.3)),
+    ("idle_cpu", 2, {}, ("at_most", 0.1)),
+    ("wake_latency", 2, {"what": "wake"}, ("times", {"what": "futex"}, 1.3)),
+    ("init_finalize", None, {"what": "again"}, ("at_most", 500)),
+]
+
+
+def within(params, row_params):
+    """Whether every one of params is among row_params with the same value."""
+    return all(row_params.get(key) == value for key, value in params.items())
+
+
+def reason_left_out(benchmark, params, library):
+    for name, some, who, why in LEFT_OUT:
+        if (name, who) == (benchmark, library) and within(some, params):
+            return why
+    return None
+
+
+def _limit(goal, row, rows):
+    """The value that a goal stands for, given all rows; None if it cannot be told."""
+    def median(library, workers, params):
+        for other in rows:
+            if (other["library"], other["benchmark"], other["workers"]) == (
+                    library, row["benchmark"], workers) and within(params, other["params"]):
+                return other["median"]
+        return None
+
+    if goal[0] == "at_most":
+        return goal[1], "≤ %g" % goal[1]
+    if goal[0] == "faster":
+        other, factor, text = median(goal[1], row["workers"], row["params"]), 1 / goal[2], \
+            "%g× %s" % (goal[2], goal[1])
+    elif goal[0] == "times":
+        other, factor, text = median("weft", row["workers"], {**row["params"], **goal[1]}), \
+            goal[2], "≤ %g× %s" % (goal[2], goal[1]["what"])
+    else:
+        other, factor, text = median("weft", 1, row["params"]), 1 / goal[1], \
+            "%g× one worker" % goal[1]
+    return None if other is None else (other * factor, text)
+
+
+def targets(row, rows):
+    """The targets of Weft's row: a list of (value, text)."""
+    found = []
+    for benchmark, workers, params, goal in TARGETS:
+        if benchmark == row["benchmark"] and workers in (None, row["workers"]) and within(
+                params, row["params"]):
+            limit = _limit(goal, row, rows)
+            if limit is not None:
+                found.append(limit)
+    if row["benchmark"] == "uts" and row["workers"] == 2 and row["params"]["tree"] != "T1":
+        others = [other["median"] for other in rows
+                  if other["benchmark"] == "uts" and other["workers"] == 2 and other["runs"]
+                  and other["params"] == row["params"] and other["library"] != "weft"]
+        if others:
+            found.append((min(others), "the best peer"))
+    return found

@@ -1,0 +1,4 @@
+#include "library/argobots.hpp"
+#include "memory_per_ult/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::memory_per_ult<bench::Argobots>(argc, argv); }

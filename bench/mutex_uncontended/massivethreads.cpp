@@ -1,0 +1,6 @@
+#include "library/massivethreads.hpp"
+#include "mutex_uncontended/kernel.hpp"
+
+int main(int argc, char** argv) {
+  return bench::mutex_uncontended<bench::MassiveThreads>(argc, argv);
+}

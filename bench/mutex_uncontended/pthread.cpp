@@ -1,0 +1,4 @@
+#include "library/pthread.hpp"
+#include "mutex_uncontended/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::mutex_uncontended<bench::Pthread>(argc, argv); }
