@@ -3,8 +3,10 @@
 
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::rt::san {
 
@@ -30,10 +32,27 @@ __attribute__((no_sanitize("address"))) inline void after_switch(StackState& to)
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 
-// Frames that were left without returning leave poison behind.
+// Frames that were left without returning leave poison behind. ASan clears a shadow by writing all of it,
+// an eighth of the stack; of a big one, whose shadow was hardly ever touched, the pages are dropped.
 inline void stack_reused(void* low, void* high) noexcept {
-  __asan_unpoison_memory_region(low, static_cast<size_t>(static_cast<char*>(high) -
-                                                         static_cast<char*>(low)));
+  constexpr uintptr_t kBig = uintptr_t{64} << 20;
+  constexpr uintptr_t kPage = 4096;
+  auto from = reinterpret_cast<uintptr_t>(low);
+  const auto to = reinterpret_cast<uintptr_t>(high);
+  if (to - from > kBig) {
+    size_t scale = 0;
+    size_t offset = 0;
+    __asan_get_shadow_mapping(&scale, &offset);
+    const uintptr_t unit = kPage << scale;  // of the stack, whose shadow is one page
+    const uintptr_t first = (from + unit - 1) & -unit;
+    const uintptr_t last = to & -unit;
+    if (madvise(reinterpret_cast<void*>((first >> scale) + offset), (last - first) >> scale,
+                MADV_DONTNEED) == 0) {
+      __asan_unpoison_memory_region(low, first - from);
+      from = last;
+    }
+  }
+  __asan_unpoison_memory_region(reinterpret_cast<void*>(from), to - from);
 }
 
 }  // namespace weft::rt::san
