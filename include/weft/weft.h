@@ -339,8 +339,7 @@ WEFT_API int weft_worker_join(weft_worker_t worker);
 WEFT_API int weft_worker_free(weft_worker_t* worker);  // joins it first
 WEFT_API int weft_worker_revive(weft_worker_t worker); // a joined one; otherwise STATE
 // Binds to one CPU (a number as in sched_setaffinity). From the worker itself at once; of another
-// one when it next changes its KLT. -1: it is not bound any more from its next KLT on; a KLT keeps
-// the CPUs that it has. Errors: INVALID (also a CPU that the process may not use).
+// one when a unit on it next calls Weft, and before it starts or resumes one. -1: any CPU of the process. Errors: INVALID (also a CPU that the process may not use).
 WEFT_API int weft_worker_bind(weft_worker_t worker, int cpu);
 WEFT_API int weft_worker_cpu(weft_worker_t worker);    // -1: not bound
 // Replaces the main scheduler; the old one is left to its owner. Units stay in their pools.

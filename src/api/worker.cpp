@@ -31,15 +31,18 @@ void wait_until_stopped(Worker* worker) noexcept {
 
 // The affinity mask of the process as it was before its workers were bound.
 bool process_may_use(int cpu) noexcept {
-  return !runtime.restore_affinity || runtime.affinity.contains(cpu);
+  return !runtime.affinity_known || runtime.affinity.contains(cpu);
 }
 
 void rebind(Worker* worker) noexcept {
-  // The carrier of another worker binds itself when it next picks up the worker.
   Worker* mine = guard_enter();
-  if (mine == nullptr) return;
-  if (mine == worker) bind_carrier(klt_self(), worker);
-  guard_leave(mine);
+  if (mine == worker) {
+    bind_carrier(klt_self(), worker);
+  } else if (Klt* carrier = worker->carrier.load(std::memory_order_seq_cst)) {
+    // Or it has a new carrier by now, which has seen the new CPU: the exchange in hand_to() comes first.
+    carrier->attention.fetch_or(attention::kBind, std::memory_order_seq_cst);
+  }
+  if (mine != nullptr) guard_leave(mine);
 }
 
 // The ULT that replaces its worker's scheduler goes on under the new one.
@@ -131,7 +134,7 @@ int weft_worker_bind(weft_worker_t handle, int cpu) {
   Worker* worker = live_worker(handle);
   if (worker == nullptr || cpu < -1) return WEFT_ERR_INVALID;
   if (cpu >= kMaxCpus || (cpu >= 0 && !process_may_use(cpu))) return WEFT_ERR_INVALID;
-  worker->cpu.store(cpu, std::memory_order_relaxed);
+  worker->cpu.store(cpu, std::memory_order_seq_cst);
   rebind(worker);
   return WEFT_OK;
 }

@@ -61,16 +61,15 @@ void guard_leave_slow() noexcept {
   const uint32_t wants = self->attention.load(std::memory_order_relaxed);
   if ((wants & attention::kDeferred) != 0) take_deferred(worker);
   if ((wants & attention::kHungry) != 0) feed_the_hungry(worker);
-  bool hand_over = false;
-  if ((wants & attention::kHandOver) != 0) {
-    self->attention.fetch_and(~attention::kHandOver, std::memory_order_relaxed);
-    hand_over = true;
+  if ((wants & attention::kBind) != 0) {
+    // Sequentially consistent: a CPU that is chosen later sets the bit again.
+    self->attention.fetch_and(~attention::kBind, std::memory_order_seq_cst);
+    bind_carrier(self, worker);
   }
   if ((wants & attention::kHook) != 0) {
     const HandOverHook ask = hook.load(std::memory_order_acquire);
-    hand_over = hand_over || (ask != nullptr && ask());
+    if (ask != nullptr && ask()) capture_current(true);
   }
-  if (hand_over) capture_current(true);
   // The note is not read again here: what comes now is seen at the next leave.
   san::release(guard_worker());
   klt_register_store32<kKltGuard>(0);
@@ -110,7 +109,7 @@ bool capture_current(bool may_create) noexcept {
   Klt* self = klt_self();
   Worker* worker = guard_worker();
   Unit* unit = klt_current();
-  if (unit == nullptr || unit_is(unit, flag::kTasklet | flag::kScheduler)) return false;
+  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
   Klt* to = may_create ? klt_acquire() : klt_try_acquire();
   if (to == nullptr) return false;
@@ -196,7 +195,7 @@ namespace {
 
 bool runs_ult(const Klt* klt) noexcept {
   const Unit* unit = klt->current.load(std::memory_order_relaxed);
-  return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kScheduler);
+  return unit != nullptr && !unit_is(unit, flag::kTasklet);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ enum class Take : uint32_t {
 // Reasons for a KLT to look up when it lowers its guard.
 namespace attention {
 inline constexpr uint32_t kHungry = 1u << 0;    // some worker has nothing to do
-inline constexpr uint32_t kHandOver = 1u << 1;  // give the worker away (tests; reasons)
+inline constexpr uint32_t kBind = 1u << 1;      // the worker is to run on another CPU
 inline constexpr uint32_t kHook = 1u << 3;      // ask the test hook, each time
 inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that only this KLT may run
 }  // namespace attention

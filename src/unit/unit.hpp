@@ -50,7 +50,6 @@ inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's sta
 inline constexpr uint32_t kStackKept = 1u << 6;  // has its stack from creation (SS, user memory)
 inline constexpr uint32_t kFpOwn = 1u << 7;
 inline constexpr uint32_t kClaimable = 1u << 8;  // may run on its joiner's stack
-inline constexpr uint32_t kScheduler = 1u << 9;  // runs a stacked scheduler
 inline constexpr uint32_t kFork = 1u << 10;      // made from a weft_fork_t
 inline constexpr uint32_t kCold = 1u << 11;      // the cold part has something to clear
 inline constexpr uint32_t kNamed = 1u << 12;     // has a name

@@ -95,11 +95,11 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
 }
 
 void bind_carrier(Klt* klt, Worker* worker) noexcept {
-  const int cpu = worker->cpu.load(std::memory_order_relaxed);
+  const int cpu = worker->cpu.load(std::memory_order_seq_cst);
   if (klt->bound_cpu == cpu) return;
   if (cpu >= 0) {
     if (bind_current_thread(cpu) != 0) return;
-  } else if (runtime.restore_affinity && set_affinity(runtime.affinity) != 0) {
+  } else if (runtime.affinity_known && set_affinity(runtime.affinity) != 0) {
     return;  // a thread starts with the binding of the one that made it
   }
   klt->bound_cpu = cpu;

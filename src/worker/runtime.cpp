@@ -148,7 +148,7 @@ int start(const weft_options_t* wishes) {
   stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark});
   overflow_install();
   klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
-  runtime.restore_affinity = options.workers_bind && get_affinity(runtime.affinity) == 0;
+  runtime.affinity_known = get_affinity(runtime.affinity) == 0;
   const Topology* topology = read_topology();
 
   Klt* klt = klt_adopt();
@@ -369,6 +369,7 @@ int weft_finalize(void) {
   runtime.initialized = 0;
   Klt* klt = klt_self();
   drop_all(worker);
+  const bool was_bound = klt->bound_cpu >= 0;
   klt_release_adopted(klt);
   runtime.initial = nullptr;
   runtime.primary = nullptr;
@@ -380,7 +381,7 @@ int weft_finalize(void) {
   unit_slabs_release();
   stack_release_all();
   overflow_remove();
-  if (runtime.restore_affinity) static_cast<void>(set_affinity(runtime.affinity));
+  if (was_bound && runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity));
   return WEFT_OK;
 }
 

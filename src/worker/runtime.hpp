@@ -15,7 +15,7 @@ struct Runtime {
   Options options;
   Klt* initial = nullptr;
   Unit* primary = nullptr;
-  bool restore_affinity = false;
+  bool affinity_known = false;
   CpuSet affinity;  // of the initialising thread, before it was bound
   // any thread
   std::atomic<bool> running{false};

@@ -135,10 +135,10 @@ TEST_P(ApiWorker, JoinWhereItIsNotAllowed) {
 }
 
 TEST_P(ApiWorker, BindToACpu) {
-  cpu_set_t allowed;
-  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
   SideWorker side;
   const weft_unit_attr_t attr = side.attr();
+  cpu_set_t allowed;  // of the process: a new worker is not bound
+  in_ult([&] { EXPECT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0); }, &attr);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) {
       continue;
@@ -149,6 +149,13 @@ TEST_P(ApiWorker, BindToACpu) {
   }
   EXPECT_TRUE(ok(weft_worker_bind(side.worker, -1)));
   EXPECT_EQ(weft_worker_cpu(side.worker), -1);
+  in_ult(
+      [&] {
+        cpu_set_t now;
+        EXPECT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+        EXPECT_TRUE(CPU_EQUAL(&now, &allowed));
+      },
+      &attr);
   EXPECT_NE(weft_worker_bind(side.worker, 1 << 20), WEFT_OK);
   EXPECT_NE(weft_worker_bind(side.worker, -2), WEFT_OK);
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_worker_bind(nullptr, 0)));
