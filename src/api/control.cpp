@@ -3,6 +3,7 @@
 
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
+#include "worker/exceptions.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -52,30 +53,56 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   return pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, target);
 }
 
-// The target has been taken out of its pool.
-Worker* yield_to_taken(Worker* worker, Unit* unit, Unit* target) noexcept {
-  if (is_switchable(worker, target) && goes_to_own_lane(worker, unit)) {
-    return switch_to(worker, unit, target);
-  }
-  return leave_unit(worker, unit, yield_to_action, target);
+// ---- straight from one ULT to another -----------------------------------------------------------
+// Where both belong into this worker's ring, and leaving or coming takes no more than the context. Anything
+// else goes through the scheduler, by leave_unit(). Nobody can take the leaving unit out of the ring before
+// its context is complete: the ring is this worker's, and the guard is up until the other one lowers it.
+
+// A unit that has once left otherwise is marked `kDirect` if only `kHomed`, which others set, can change that.
+
+constexpr uint32_t kWays = flag::kDirect | flag::kExceptions | kHomedAttribute;
+
+[[gnu::always_inline]] inline bool leaves_directly(Worker* worker, const Unit* unit) noexcept {
+  return (unit_attributes(unit) & kWays) == flag::kDirect && worker->direct &&
+         worker->lane.forks_empty() && !has_exceptions();
+}
+
+[[gnu::always_inline]] inline bool resumes_directly(const Unit* next) noexcept {
+  return next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
+         (unit_attributes(next) & kWays) == flag::kDirect &&
+         (next->host->captive == nullptr || next->host->captive == klt_self());
+}
+
+// The unit runs, and has left before: it has a stack.
+void mark_if_direct(Unit* unit) noexcept {
+  const Unit* host = unit->host;
+  const auto in_lane = [](const Unit* u) {
+    return u->pool.load(std::memory_order_relaxed)->lane_owner != nullptr;
+  };
+  if (unit_is(unit, flag::kPinned) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
+  if (unit_is(host, flag::kPinned) && !in_lane(host)) return;  // else only that lane's worker ever runs it
+  unit->flags.set(flag::kDirect);
+}
+
+// The unit is in the ring already, and the next one no longer.
+[[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
+  const Unit* to = next->host;
+  count(worker->stats.switches);
+  unit_transition(unit, UnitState::kReady);
+  unit_transition(next, UnitState::kRunning);
+  klt_set_current(next);
+  klt_set_claim_floor(to->claim_floor);
+  Stack* from = unit->host->stack;
+  san::before_switch(from->san, to->stack->san, to->stack->low, to->stack->usable(), false);
+  context_switch(&unit->context, &next->context);
+  san::after_switch(from->san);
 }
 
 // Every so often a yield goes through the scheduler, which looks at the shared part and the inbox too.
-constexpr uint32_t kThroughScheduler = 63;
+constexpr uint64_t kThroughScheduler = 63;
 
-Worker* yield(Worker* worker, Unit* unit) noexcept {
-  Lane& lane = worker->lane;
-  if (nothing_else_ready(worker) && !has_to_leave(worker, unit)) return worker;
-  const bool direct = !lane.has_inbox() && ((worker->tick + 1) & kThroughScheduler) != 0 &&
-                      worker->parent == nullptr && !has_to_leave(worker, unit) &&
-                      lane.forks_empty() && goes_to_own_lane(worker, unit);
-  if (direct) {
-    if (Unit* next = lane.pop_private()) {
-      ++worker->tick;  // the scheduler counts for itself
-      return yield_to_taken(worker, unit, next);
-    }
-  }
-  return leave_unit(worker, unit, yield_action, nullptr);
+[[gnu::always_inline]] inline bool is_schedulers_turn(const Worker* worker) noexcept {
+  return ((worker->stats.switches.load(std::memory_order_relaxed) + 1) & kThroughScheduler) == 0;
 }
 
 // Ends the unit if it has been cancelled.
@@ -83,29 +110,37 @@ Worker* yield(Worker* worker, Unit* unit) noexcept {
   if (__builtin_expect(unit->cancelled.load(std::memory_order_relaxed), 0)) exit_unit(worker, unit);
 }
 
-}  // namespace
-}  // namespace weft::rt
+// After a direct switch: the caller has been resumed, by whatever KLT.
+[[gnu::noinline]] int end_cancelled(Unit* unit) noexcept {
+  exit_unit(guard_worker(), unit);
+  __builtin_unreachable();
+}
 
-using namespace weft::rt;
+[[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {
+  if (__builtin_expect(unit->cancelled.load(std::memory_order_relaxed), 0)) return end_cancelled(unit);
+  return guard_leave_ok(klt_register_load<kKltWorker, Worker*>());
+}
 
-extern "C" {
-
-void weft_yield(void) {
+[[gnu::noinline]] void yield_slow() noexcept {
   Worker* worker = guard_enter();
-  if (__builtin_expect(worker == nullptr, 0)) {
+  if (worker == nullptr) {
     sched_yield();
     return;
   }
   Unit* unit = klt_current();
   if (is_ult(unit)) {
     obey_cancellation(worker, unit);
-    worker = yield(worker, unit);
+    if (!nothing_else_ready(worker) || has_to_leave(worker, unit)) {
+      if (is_schedulers_turn(worker)) worker->tick |= kLookRound;
+      worker = leave_unit(worker, unit, yield_action, nullptr);
+      mark_if_direct(unit);
+    }
     obey_cancellation(worker, unit);
   }
   guard_leave(worker);
 }
 
-int weft_yield_to(weft_unit_t handle) {
+[[gnu::noinline]] int yield_to_slow(weft_unit_t handle) noexcept {
   Unit* target = live_unit(handle);
   if (target == nullptr) return WEFT_ERR_INVALID;
   Worker* worker = guard_enter();
@@ -116,16 +151,54 @@ int weft_yield_to(weft_unit_t handle) {
     error = WEFT_ERR_CONTEXT;
   } else if (unit == target) {
     error = WEFT_ERR_SELF;
-  } else if (worker->parent == nullptr && take_ready(worker, target)) {
-    worker = yield_to_taken(worker, unit, target);
-    obey_cancellation(worker, unit);
   } else {
-    error = WEFT_ERR_STATE;
-    worker = leave_unit(worker, unit, yield_action, nullptr);
+    const bool taken = worker->parent == nullptr && take_ready(worker, target);
+    if (!taken) error = WEFT_ERR_STATE;
+    worker = leave_unit(worker, unit, taken ? yield_to_action : yield_action, target);
+    mark_if_direct(unit);
     obey_cancellation(worker, unit);
   }
   guard_leave(worker);
   return error;
+}
+
+}  // namespace
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+// Both: everything but the direct way is a tail call.
+void weft_yield(void) {
+  if (__builtin_expect(!klt_register_valid(), 0)) return yield_slow();
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return yield_slow();
+  Unit* unit = klt_current();
+  Lane& lane = worker->lane;
+  Unit* next = lane.front_private();
+  if (next == nullptr || unit == nullptr || is_schedulers_turn(worker) || !leaves_directly(worker, unit) ||
+      !resumes_directly(next)) {
+    return yield_slow();
+  }
+  lane.rotate_private(unit);
+  switch_directly(worker, unit, next);
+  come_back(unit);
+}
+
+// The unit takes the other one's place in the ring.
+int weft_yield_to(weft_unit_t handle) {
+  if (__builtin_expect(handle == nullptr || !klt_register_valid(), 0)) return yield_to_slow(handle);
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return yield_to_slow(handle);
+  Unit* unit = klt_current();
+  Unit* next = from_handle(handle);
+  if (unit == nullptr || !leaves_directly(worker, unit) || !resumes_directly(next) ||
+      !worker->lane.exchange_private(next, unit)) {
+    return yield_to_slow(handle);
+  }
+  switch_directly(worker, unit, next);
+  return come_back(unit);
 }
 
 int weft_suspend(void) {

@@ -4,6 +4,7 @@
 // leaves; then it becomes a unit (Lane::publish, Lane::settle_forks), and `unit` says which.
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
+#include "worker/finish.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 

@@ -7,6 +7,7 @@
 #include "klt/guard.hpp"
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
+#include "worker/finish.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
 #include "worker/worker.hpp"
@@ -15,7 +16,7 @@ namespace weft::rt {
 namespace {
 
 // Runs a fresh ULT, just taken out of its pool, on the stack of its joiner `self`. Returns the worker.
-[[gnu::always_inline]] inline Worker* run_claimed(Worker* worker, Unit* self, Unit* unit) noexcept {
+[[gnu::always_inline]] inline Worker* run_claimed_ult(Worker* worker, Unit* self, Unit* unit) noexcept {
   weft_fn fn = unit->fn;
   void* arg = unit->arg;
   unit->host = self->host;
@@ -30,28 +31,24 @@ namespace {
   return worker;
 }
 
-Worker* run_claimed_tasklet(Worker* worker, Unit* self, Unit* unit) noexcept {
-  const bool saved = save_exceptions(self);
+[[gnu::always_inline]] inline Worker* run_claimed_tasklet(Worker* worker, Unit* self, Unit* unit) noexcept {
+  // A call within the joiner: the exceptions that it handles just now stay where they are.
   const uintptr_t floor = klt_claim_floor();
   klt_set_claim_floor(kNoClaim);
   run_tasklet_body(worker, unit);
+  worker = guard_enter_on_klt();
   klt_set_claim_floor(floor);
   klt_set_current(self);
-  if (__builtin_expect(saved, 0)) restore_exceptions(self);
   return worker;
 }
 
 // Runs the unit, which has just been taken out of its pool; afterwards it has terminated. Whether others
 // may know it as joined yet is the caller's business.
-[[gnu::always_inline]] inline Worker* run_here(Worker* worker, Unit* unit) noexcept {
+[[gnu::always_inline]] inline Worker* run_claimed(Worker* worker, Unit* unit, bool tasklet) noexcept {
   Unit* self = klt_current();
   count(worker->stats.units_claimed);
   unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
-  if (__builtin_expect(unit_is(unit, flag::kTasklet), 0)) {
-    worker = run_claimed_tasklet(worker, self, unit);
-  } else {
-    worker = run_claimed(worker, self, unit);
-  }
+  worker = tasklet ? run_claimed_tasklet(worker, self, unit) : run_claimed_ult(worker, self, unit);
   unit_transition(unit, UnitState::kTerminated);
   return worker;
 }
@@ -74,6 +71,15 @@ static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
          unit->joiner.load(std::memory_order_relaxed) == 0 && worker->lane.remove_private(unit);
 }
 
+// Whether the unit has ended already and is nobody else's to free: the join is over.
+[[gnu::always_inline]] inline bool has_ended(const Unit* unit) noexcept {
+  // Acquire: we see what the unit has done.
+  if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return false;
+  const Unit* self = klt_current();
+  return unit->state.load(std::memory_order_relaxed) == UnitState::kTerminated && self != nullptr &&
+         !unit_is(self, flag::kTasklet);
+}
+
 int join_error(Worker* worker, const Unit* unit) noexcept {
   if (worker != nullptr && klt_current() == unit) return WEFT_ERR_SELF;
   if (unit_state(unit) == UnitState::kFree || unit_is(unit, flag::kDetached | flag::kPrimary)) {
@@ -90,7 +96,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
       unit->joiner.load(std::memory_order_relaxed) == 0) {
     Pool* pool = unit->pool.load(std::memory_order_relaxed);
     if (pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, unit)) {
-      worker = run_here(worker, unit);
+      worker = run_claimed(worker, unit, unit_is(unit, flag::kTasklet));
       // Release: a foreign thread may ask.
       unit->joiner.store(kJoinDone, std::memory_order_release);
       return WEFT_OK;
@@ -112,25 +118,40 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 [[gnu::noinline]] Worker* drop_values(Worker* worker, Unit* unit) noexcept {
   if (worker != nullptr) guard_leave(worker);
   locals_destroy(unit);
-  return guard_enter();
+  worker = guard_enter();
+  unit_clear_cold(unit);
+  return worker;
 }
 
-// weft_free() of a unit that has been taken out of the ring.
-[[gnu::noinline]] int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
-  worker = run_here(worker, unit);
+// weft_free() of a unit that has been taken out of the ring: it has no stack of its own. Two copies, because a tasklet needs half the
+// registers.
+[[gnu::always_inline]] inline int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle,
+                                               bool tasklet) noexcept {
+  worker = run_claimed(worker, unit, tasklet);
   if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
-  recycle_unit(worker, unit);
+  recycle_plain_unit(worker, unit);
   *handle = nullptr;
-  guard_leave(worker);
-  return WEFT_OK;
+  return guard_leave_ok(worker);
+}
+[[gnu::noinline]] int run_and_free_ult(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+  return run_and_free(worker, unit, handle, false);
+}
+[[gnu::noinline]] int run_and_free_tasklet(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+  return run_and_free(worker, unit, handle, true);
 }
 
 [[gnu::noinline]] int run_and_join(Worker* worker, Unit* unit) noexcept {
-  worker = run_here(worker, unit);
+  worker = run_claimed(worker, unit, unit_is(unit, flag::kTasklet));
   // Release: a foreign thread may ask.
   unit->joiner.store(kJoinDone, std::memory_order_release);
-  guard_leave(worker);
-  return WEFT_OK;
+  return guard_leave_ok(worker);
+}
+
+[[gnu::noinline]] int free_ended(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
+  recycle_unit(worker, unit);
+  *handle = nullptr;
+  return guard_leave_ok(worker);
 }
 
 [[gnu::noinline]] int free_slow(weft_unit_t* handle) noexcept {
@@ -170,6 +191,7 @@ int weft_join(weft_unit_t handle) {
   if (__builtin_expect(unit != nullptr && klt_register_valid(), 1)) {
     if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
       if (claim_from_ring(worker, unit)) return run_and_join(worker, unit);
+      if (has_ended(unit)) return guard_leave_ok(worker);
     }
   }
   return join_guarded(unit);
@@ -179,7 +201,11 @@ int weft_free(weft_unit_t* handle) {
   if (__builtin_expect(handle != nullptr && *handle != nullptr && klt_register_valid(), 1)) {
     if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
       Unit* unit = from_handle(*handle);
-      if (claim_from_ring(worker, unit)) return run_and_free(worker, unit, handle);
+      if (claim_from_ring(worker, unit)) {
+        return unit_is(unit, flag::kTasklet) ? run_and_free_tasklet(worker, unit, handle)
+                                             : run_and_free_ult(worker, unit, handle);
+      }
+      if (has_ended(unit)) return free_ended(worker, unit, handle);
     }
   }
   return free_slow(handle);

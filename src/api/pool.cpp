@@ -71,6 +71,7 @@ int weft_pool_push(weft_pool_t pool, weft_unit_t unit) {
   if (pushed->inside.load(std::memory_order_relaxed) != 0) return WEFT_ERR_STATE;
   Worker* worker = guard_enter();
   pushed->pool.store(to, std::memory_order_relaxed);
+  pushed->flags.clear(flag::kDirect);
   to->push(worker, pushed);  // from here on it is the pool's
   wake_for_pool(worker, to);
   if (worker != nullptr) guard_leave(worker);

@@ -127,18 +127,17 @@ template <bool kTasklet>
     return create_slow(kTasklet, fn, arg, attr, out);
   }
   Worker* worker = guard_try_enter();
-  Lane* lane;
-  if (__builtin_expect(worker == nullptr || worker->home != (lane = &worker->lane) ||
-                           worker->units.head == nullptr || lane->ring_full(),
+  Lane* lane = &worker->lane;
+  if (__builtin_expect(worker == nullptr || worker->home != lane || worker->units.head == nullptr ||
+                           lane->ring_full(),
                        0)) {
     return create_slow(kTasklet, fn, arg, attr, out);
   }
-  Unit* unit = worker->units.pop();
+  Unit* unit = worker->units.pop_unchecked();
   set_up(unit, kHeader, fn, arg, lane);
   *out = to_handle(unit);
   lane->push_private_unchecked(unit);
-  guard_leave(worker);
-  return WEFT_OK;
+  return guard_leave_ok(worker);
 }
 
 }  // namespace
@@ -176,7 +175,8 @@ int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
   if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return WEFT_ERR_STATE;
   Worker* worker = guard_enter();
   const bool homed = unit->homed.load(std::memory_order_relaxed);
-  uint64_t header = unit_header_of(UnitState::kFresh, unit->flags, unit->priority, homed);
+  const auto flags = static_cast<uint16_t>(unit->flags & ~flag::kDirect);
+  uint64_t header = unit_header_of(UnitState::kFresh, flags, unit->priority, homed);
   if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
   set_up(unit, header, fn, arg, unit->pool.load(std::memory_order_relaxed));
   make_ready(worker, unit);

@@ -17,6 +17,7 @@ namespace weft::rt {
 Worker* guard_enter_slow() noexcept;
 // Somebody wants something; lowers the guard in the end.
 void guard_leave_slow() noexcept;
+int guard_leave_slow_ok() noexcept;  // the same; returns WEFT_OK
 
 // Raises the guard. Null: the calling thread is not a KLT of Weft (and nothing was raised).
 [[gnu::always_inline]] inline Worker* guard_enter() noexcept {
@@ -59,6 +60,16 @@ void guard_leave_slow() noexcept;
   static_cast<void>(worker);
   klt_register_store32<kKltGuard>(0);
   if (__builtin_expect(klt_register_load<kKltAttention, uint32_t>() != 0, 0)) guard_leave_slow();
+}
+
+// The same as the last thing that a function of the C interface does: a tail call where it is a call at
+// all, so that the function need not save registers for it.
+[[gnu::always_inline]] inline int guard_leave_ok(Worker* worker) noexcept {
+  san::release(worker);
+  static_cast<void>(worker);
+  klt_register_store32<kKltGuard>(0);
+  if (__builtin_expect(klt_register_load<kKltAttention, uint32_t>() != 0, 0)) return guard_leave_slow_ok();
+  return 0;
 }
 
 }  // namespace weft::rt

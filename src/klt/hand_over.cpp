@@ -75,6 +75,11 @@ void guard_leave_slow() noexcept {
   klt_register_store32<kKltGuard>(0);
 }
 
+int guard_leave_slow_ok() noexcept {
+  guard_leave_slow();
+  return WEFT_OK;
+}
+
 void set_hand_over_hook(HandOverHook new_hook) noexcept {
   hook.store(new_hook, std::memory_order_release);
   klt_set_sticky_attention(new_hook != nullptr ? attention::kHook : 0);

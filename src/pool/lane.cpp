@@ -11,7 +11,6 @@ namespace {
 
 constexpr uint32_t kFirstRing = 1024;
 constexpr size_t kMaxForks = 4096;   // deeper ones are run by their owner without being offered
-constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the shared part first
 
 // Only its worker may run it: it is pinned, or runs on the stack of a unit that is.
 bool stays_here(const Unit* unit) noexcept {

@@ -17,7 +17,8 @@
 //
 // Invariants
 //  1. Private parts are touched by the carrier of the worker with its guard up, or by a taker.
-//  2. A unit is in the ring, or in a list, or nowhere; never twice.
+//  2. A unit is in the ring, or in a list, or nowhere; never twice. A slot of the ring that holds no unit is
+//     null: a unit is in the ring if slots[unit->slot & mask] is that unit.
 //  3. All forks in `forks` belong to the stack that runs now: a ULT that suspends turns them into
 //     units first, oldest first.
 //  4. A unit that only this worker may run is never in `shared`.
@@ -31,6 +32,8 @@
 #include "pool/unit_list.hpp"
 
 namespace weft::rt {
+
+inline constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the shared part first
 
 struct Lane final : Pool {
   explicit Lane(Worker* owner);
@@ -48,26 +51,28 @@ struct Lane final : Pool {
     return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) > mask;
   }
 
-  void push_private(Unit* unit) noexcept {
+  [[gnu::always_inline]] void push_private(Unit* unit) noexcept {
     if (__builtin_expect(ring_full(), 0)) grow();
     push_private_unchecked(unit);
   }
 
   // Precondition: !ring_full().
-  void push_private_unchecked(Unit* unit) noexcept {
+  [[gnu::always_inline]] void push_private_unchecked(Unit* unit) noexcept {
     const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
     slots[tail & mask] = unit;
     unit->slot.store(tail, std::memory_order_relaxed);
     ring_tail.store(tail + 1, std::memory_order_relaxed);
   }
 
-  Unit* pop_private() noexcept {
+  [[gnu::always_inline]] Unit* pop_private() noexcept {
     uint32_t head = ring_head.load(std::memory_order_relaxed);
     const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
     while (head != tail) {
-      Unit* unit = slots[head & mask];
+      Unit*& slot = slots[head & mask];
+      Unit* unit = slot;
       ++head;
       if (__builtin_expect(unit != nullptr, 1)) {
+        slot = nullptr;
         ring_head.store(head, std::memory_order_relaxed);
         return unit;
       }
@@ -76,19 +81,40 @@ struct Lane final : Pool {
     return nullptr;
   }
 
-  // Takes a unit out of the ring, wherever in it.
-  bool remove_private(Unit* unit) noexcept {
-    const uint32_t slot = unit->slot.load(std::memory_order_relaxed);
+  // The next one that pop_private() would return, if it need not look for it; else null.
+  [[gnu::always_inline]] Unit* front_private() const noexcept {
     const uint32_t head = ring_head.load(std::memory_order_relaxed);
-    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
-    if (slot - head >= tail - head || slots[slot & mask] != unit) return false;
-    if (slot == head) {
+    return head != ring_tail.load(std::memory_order_relaxed) ? slots[head & mask] : nullptr;
+  }
+  // Takes that one out and puts another in. Precondition: front_private() != nullptr.
+  [[gnu::always_inline]] void rotate_private(Unit* unit) noexcept {
+    const uint32_t head = ring_head.load(std::memory_order_relaxed);
+    slots[head & mask] = nullptr;
+    ring_head.store(head + 1, std::memory_order_relaxed);
+    push_private_unchecked(unit);
+  }
+  // Puts a unit where another one is. False: that one is not in the ring.
+  [[gnu::always_inline]] bool exchange_private(Unit* out, Unit* in) noexcept {
+    const uint32_t number = out->slot.load(std::memory_order_relaxed);
+    Unit*& slot = slots[number & mask];
+    if (slot != out) return false;
+    slot = in;
+    in->slot.store(number, std::memory_order_relaxed);
+    return true;
+  }
+
+  // Takes a unit out of the ring, wherever in it.
+  [[gnu::always_inline]] bool remove_private(Unit* unit) noexcept {
+    const uint32_t number = unit->slot.load(std::memory_order_relaxed);
+    Unit*& slot = slots[number & mask];
+    if (slot != unit) return false;
+    slot = nullptr;  // in the middle: a hole; whoever pops steps over it
+    const uint32_t head = ring_head.load(std::memory_order_relaxed);
+    if (number == head) {
       ring_head.store(head + 1, std::memory_order_relaxed);
-    } else if (slot + 1 == tail) {
-      ring_tail.store(slot, std::memory_order_relaxed);
+    } else if (number + 1 == ring_tail.load(std::memory_order_relaxed)) {
+      ring_tail.store(number, std::memory_order_relaxed);
       barren_tail.store(head - 1, std::memory_order_relaxed);  // the next push moves it back to where it was
-    } else {
-      slots[slot & mask] = nullptr;  // a hole; whoever pops steps over it
     }
     return true;
   }

@@ -171,7 +171,7 @@ bool local_set(const weft_key* key, void* value) noexcept {
   Value* slot = find_or_make(table, index_of(key));
   if (first && table != nullptr) {
     if (unit != nullptr) {
-      unit->flags |= flag::kCold;  // ours: we run it
+      unit->flags.set(flag::kCold);  // ours: we run it
     } else if (pthread_setspecific(thread_key(), of_thread) != 0) {
       free_table(of_thread);
       return false;

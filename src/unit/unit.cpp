@@ -1,6 +1,8 @@
 // unit.cpp: the picture in unit.hpp as a table, and what is rarely asked of a unit.
 #include "unit/unit.hpp"
 
+#include "unit/stack.hpp"
+
 namespace weft::rt {
 namespace {
 
@@ -55,7 +57,15 @@ void unit_clear_cold(Unit* unit) noexcept {
   cold.stack_size = 0;
   unit->cancelled.store(false, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
-  unit->flags = static_cast<uint16_t>(unit->flags & ~(flag::kCold | flag::kNamed));
+  unit->flags.clear(flag::kCold | flag::kNamed);
+}
+
+void unit_release_more(Unit* unit) noexcept {
+  if (unit_needs_clear(unit)) unit_clear_cold(unit);
+  if (unit_is(unit, flag::kStackKept)) {
+    stack_dispose(unit->stack);
+    unit->stack = nullptr;
+  }
 }
 
 }  // namespace weft::rt

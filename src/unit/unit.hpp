@@ -50,9 +50,11 @@ inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's sta
 inline constexpr uint32_t kStackKept = 1u << 6;  // has its stack from creation (SS, user memory)
 inline constexpr uint32_t kFpOwn = 1u << 7;
 inline constexpr uint32_t kClaimable = 1u << 8;  // may run on its joiner's stack
+inline constexpr uint32_t kDirect = 1u << 9;     // leaves and comes by a mere switch: see api/control.cpp
 inline constexpr uint32_t kFork = 1u << 10;      // made from a weft_fork_t
 inline constexpr uint32_t kCold = 1u << 11;      // the cold part has something to clear
 inline constexpr uint32_t kNamed = 1u << 12;     // has a name
+inline constexpr uint32_t kExceptions = 1u << 13;  // `exceptions` holds something
 }  // namespace flag
 
 // Somebody who waits: a ULT that is suspended, or a KLT that sleeps. Lives in the waiter's frame.
@@ -74,7 +76,8 @@ class UnitFlags {
     bits_.store(bits, std::memory_order_relaxed);
     return *this;
   }
-  UnitFlags& operator|=(uint16_t bits) noexcept { return *this = static_cast<uint16_t>(*this | bits); }
+  void set(uint32_t bits) noexcept { *this = static_cast<uint16_t>(*this | bits); }
+  void clear(uint32_t bits) noexcept { *this = static_cast<uint16_t>(*this & ~bits); }
 
  private:
   std::atomic<uint16_t> bits_{0};
@@ -179,6 +182,20 @@ inline bool unit_needs_clear(const Unit* unit) noexcept {
   return unit_is(unit, flag::kCold) || unit->marked.load(std::memory_order_relaxed) != 0;
 }
 
+// Whether freeing it takes more than giving its descriptor back. Line 0 only.
+inline bool unit_needs_more(const Unit* unit) noexcept {
+  return unit_is(unit, flag::kCold | flag::kStackKept) || unit->marked.load(std::memory_order_relaxed) != 0;
+}
+
+// Flags, and whether it is homed, as one word: of a unit that runs, or is about to, whose state has just
+// been written; the whole header could not be forwarded from that store.
+using AttributeWord = uint32_t __attribute__((may_alias));
+inline constexpr uint32_t kHomedAttribute = uint32_t{1} << 24;
+inline uint32_t unit_attributes(const Unit* unit) noexcept {
+  const auto* word = reinterpret_cast<const AttributeWord*>(&unit->flags);
+  return __atomic_load_n(word, __ATOMIC_RELAXED) & ~(uint32_t{0xff} << 16);
+}
+
 // Debug builds keep a freed descriptor back for a while, so that a use after free finds kFree.
 // Returns one that has been kept long enough; null: none.
 Unit* unit_quarantine(Unit* unit) noexcept;
@@ -190,9 +207,10 @@ struct UnitCache {
   static constexpr unsigned kMost = 1024;
   static constexpr unsigned kBatch = 256;
 
-  Unit* pop() noexcept {
+  Unit* pop() noexcept { return __builtin_expect(head != nullptr, 1) ? pop_unchecked() : refill(); }
+  // Precondition: head != nullptr.
+  Unit* pop_unchecked() noexcept {
     Unit* unit = head;
-    if (__builtin_expect(unit == nullptr, 0)) return refill();
     head = unit->next;
     --count;
     return unit;
@@ -219,6 +237,9 @@ void unit_release_global(Unit* unit) noexcept;
 // Brings a descriptor's rarely used parts back to their first state. Precondition: its unit-local
 // values are gone (locals_destroy()).
 void unit_clear_cold(Unit* unit) noexcept;
+
+// What freeing a unit takes where unit_needs_more(), but for its descriptor. Precondition: as above.
+void unit_release_more(Unit* unit) noexcept;
 
 // Given at the first question; never 0. Async-signal-safe.
 uint64_t unit_id(Unit* unit) noexcept;

@@ -7,22 +7,27 @@
 
 namespace weft::rt {
 
-// Takes the state away from the KLT. Almost always there is none.
+// Whether what runs on this KLT has any. Almost never.
+[[gnu::always_inline]] inline bool has_exceptions() noexcept {
+  const ExceptionGlobals* globals = klt_exceptions();
+  return __builtin_expect((reinterpret_cast<uintptr_t>(globals->caught) | globals->uncaught) != 0, 0);
+}
+
+// Takes the state away from the KLT.
 [[gnu::always_inline]] inline bool save_exceptions(Unit* unit) noexcept {
+  if (!has_exceptions()) return false;
   ExceptionGlobals* globals = klt_exceptions();
-  if (__builtin_expect((reinterpret_cast<uintptr_t>(globals->caught) | globals->uncaught) == 0, 1)) {
-    return false;
-  }
   unit->exceptions[0] = globals->caught;
   unit->exceptions[1] = reinterpret_cast<void*>(globals->uncaught);
   *globals = {};
+  unit->flags.set(flag::kExceptions);
   return true;
 }
 
 [[gnu::always_inline]] inline void restore_exceptions(Unit* unit) noexcept {
-  if (__builtin_expect(unit->exceptions[0] == nullptr && unit->exceptions[1] == nullptr, 1)) return;
+  if (__builtin_expect(!unit_is(unit, flag::kExceptions), 1)) return;
   *klt_exceptions() = {unit->exceptions[0], reinterpret_cast<uintptr_t>(unit->exceptions[1])};
-  unit->exceptions[0] = unit->exceptions[1] = nullptr;
+  unit->flags.clear(flag::kExceptions);
 }
 
 }  // namespace weft::rt

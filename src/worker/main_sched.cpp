@@ -37,6 +37,8 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   }
   worker->sched = sched;
   worker->home = sched->pools[0];
+  worker->default_sched = sched->steals_lanes && sched->pools[0] == &worker->lane;
+  set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
   set_consumer(worker, sched, true);

@@ -41,10 +41,6 @@ Lane* some_lane() noexcept {
 
 }  // namespace
 
-bool goes_to_own_lane(Worker* worker, const Unit* unit) noexcept {
-  return is_own_lane(worker, required_pool(unit));
-}
-
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {
   if (!is_own_lane(worker, required_pool(unit))) return false;
   worker->lane.push_private(unit);

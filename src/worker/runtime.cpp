@@ -247,7 +247,6 @@ Worker* reuse_retired() noexcept {
   retired_lock.unlock();
   if (worker == nullptr) return nullptr;
   worker->sched = nullptr;
-  worker->parent = nullptr;
   worker->dispatch_first = nullptr;
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
   worker->cpu.store(-1, std::memory_order_relaxed);

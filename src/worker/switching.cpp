@@ -4,8 +4,7 @@
 // saved: "switching to the scheduler" is one move of the stack pointer. Because the unit's context
 // is complete before the scheduler's code runs, a unit is put into a pool only from there, and no
 // thief can resume a unit that still runs. The one exception is a yield to a unit that lies in the
-// worker's own ring (switch_to): it needs no action after the switch, because nobody but this worker
-// can take the yielding unit out of the ring while the guard is up.
+// worker's own ring (api/control.cpp).
 //
 // Three ways to run (dissertation §3.4, design.md §3):
 //   here      a tasklet, or a fresh ULT on the scheduler's own stack (SC); if it suspends it keeps the
@@ -20,10 +19,11 @@
 #include "arch/context.hpp"
 #include "base/check.hpp"
 #include "klt/hand_over.hpp"
-#include "worker/exceptions.hpp"
-#include "worker/tasklet.hpp"
 #include "unit/local.hpp"
+#include "worker/exceptions.hpp"
+#include "worker/finish.hpp"
 #include "worker/runtime.hpp"
+#include "worker/tasklet.hpp"
 #include "worker/worker.hpp"
 
 #define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
@@ -83,9 +83,7 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   klt_set_current(unit);
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
-  // A detached unit's local values end with it, on its own stack; another's when it is freed.
-  constexpr uint16_t kBoth = flag::kDetached | flag::kCold;
-  if (__builtin_expect((unit->flags & kBoth) == kBoth, 0)) locals_destroy(unit);
+  end_detached_locals(unit);  // on its own stack
   return guard_enter_on_klt();
 }
 
@@ -107,6 +105,8 @@ void run_tasklet(Worker* worker, Unit* unit) noexcept {
   count(worker->stats.units_run);
   klt_set_claim_floor(kNoClaim);
   run_tasklet_body(worker, unit);
+  end_detached_locals(unit);
+  guard_enter_on_klt();
   klt_set_current(nullptr);
   finish_unit(worker, unit);
 }
@@ -159,7 +159,25 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
   restore_exceptions(unit);
 }
 
+// Hundreds of suspended units do not fit into the first-level cache. While one runs, what the next two need
+// at their resumption is fetched: of the first its frames, of the second its descriptor.
+[[gnu::always_inline]] inline void prefetch_next(const Lane& lane) noexcept {
+  const uint32_t head = lane.ring_head.load(std::memory_order_relaxed);
+  if (const Unit* next = lane.slots[head & lane.mask]) {
+    const auto* frame = static_cast<const char*>(next->context.sp);
+    __builtin_prefetch(frame, 1);
+    __builtin_prefetch(frame + 64, 1);
+    __builtin_prefetch(frame + 128, 1);
+    __builtin_prefetch(frame + 192, 1);
+  }
+  if (const Unit* second = lane.slots[(head + 1) & lane.mask]) {
+    __builtin_prefetch(second, 1);
+    __builtin_prefetch(&second->context, 1);
+  }
+}
+
 [[noreturn]] WEFT_LEFT_FOR_GOOD void resume_from_stateless(Worker* worker, Unit* unit) noexcept {
+  prefetch_next(worker->lane);
   before_resume(worker, unit);
   Stack* from = worker->sched_stack;
   Stack* to = unit->host->stack;
@@ -200,7 +218,7 @@ WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
 // The main scheduler, stateless: nothing on this stack outlives a dispatch.
 [[noreturn]] WEFT_LEFT_FOR_GOOD void stateless_loop(Worker* worker) noexcept {
   for (;;) {
-    Unit* unit = next_unit(worker);
+    Unit* unit = next_unit_fast(worker);
     if (__builtin_expect(unit == nullptr, 0)) {
       if (worker->sched->user) run_user_main(worker);
       if (worker_may_stop(worker)) stopped_action_tail(klt_self(), worker);
@@ -244,11 +262,17 @@ void set_sched_stack(Worker* worker, Stack* stack) noexcept {
 }
 
 bool prepare_next_stack(Worker* worker) noexcept {
-  if (worker->next_stack == nullptr) worker->next_stack = worker->stacks.pop();
-  return worker->next_stack != nullptr;
+  if (worker->next_stack != nullptr) return true;
+  Stack* stack = worker->stacks.pop();
+  worker->next_stack = stack;
+  if (stack == nullptr) return false;
+  // It is needed soon: as the scheduler's, or to hand out the one after it.
+  for (int line = 1; line <= 4; ++line) __builtin_prefetch(stack->top - 64 * line, 1);
+  __builtin_prefetch(worker->stacks.head, 1);
+  return true;
 }
 
-void detach_stack(Worker* worker, Unit* unit) noexcept {
+[[gnu::always_inline]] inline void detach(Worker* worker, Unit* unit) noexcept {
   Unit* host = unit->host;
   if (host->stack == nullptr) {
     host->stack = worker->sched_stack;
@@ -260,9 +284,11 @@ void detach_stack(Worker* worker, Unit* unit) noexcept {
   if (!worker->lane.forks_empty()) worker->lane.settle_forks(worker);
 }
 
+void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
+
 [[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
                                      void* arg) noexcept {
-  detach_stack(worker, unit);
+  detach(worker, unit);
   save_exceptions(unit);
   leave_fp(worker, unit->host);
   count(worker->stats.switches);
@@ -279,33 +305,6 @@ void detach_stack(Worker* worker, Unit* unit) noexcept {
     san::before_switch(from->san, to->san, to->low, to->usable(), false);
     context_switch(&unit->context, worker->parent);
   }
-  san::after_switch(from->san);
-  worker = guard_worker();
-  enter_fp(worker, unit->host);
-  return worker;
-}
-
-bool is_switchable(Worker* worker, const Unit* next) noexcept {
-  if (worker->parent != nullptr) return false;
-  if (next->state.load(std::memory_order_relaxed) != UnitState::kReady) return false;
-  const Klt* captive = next->host->captive;
-  return captive == nullptr || captive == klt_self();
-}
-
-// Nobody can take the unit out of the ring before its context is complete: the ring is this worker's, and
-// the guard is up until the other unit lowers it.
-[[gnu::noinline]] Worker* switch_to(Worker* worker, Unit* unit, Unit* next) noexcept {
-  detach_stack(worker, unit);
-  save_exceptions(unit);
-  leave_fp(worker, unit->host);
-  count(worker->stats.switches);
-  unit_transition(unit, UnitState::kReady);
-  worker->lane.push_private(unit);
-  before_resume(worker, next);
-  Stack* from = unit->host->stack;
-  Stack* to = next->host->stack;
-  san::before_switch(from->san, to->san, to->low, to->usable(), false);
-  context_switch(&unit->context, &next->context);
   san::after_switch(from->san);
   worker = guard_worker();
   enter_fp(worker, unit->host);
@@ -353,8 +352,7 @@ void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
   Stack* const my_stack = me != nullptr ? me->host->stack : worker->sched_stack;
   if (me != nullptr) save_exceptions(me);
   for (;;) {
-    worker->parent = &here;
-    worker->parent_stack = my_stack;
+    set_parent(worker, &here, my_stack);
     worker->left = {nullptr, nullptr, nullptr};
     klt_set_current(nullptr);
     switch_to_unit(worker, unit, &here);
@@ -363,8 +361,7 @@ void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
     unit = worker->dispatch_first;
     worker->dispatch_first = nullptr;
   }
-  worker->parent = outer;
-  worker->parent_stack = outer_stack;
+  set_parent(worker, outer, outer_stack);
   klt_set_current(me);
   if (me != nullptr) {
     set_floor(worker, me);
@@ -377,47 +374,6 @@ void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
 }
 
 // ---- ends, continued ----------------------------------------------------------------------------
-
-void recycle_unit(Worker* worker, Unit* unit) noexcept {
-  if (__builtin_expect(unit_needs_clear(unit), 0)) unit_clear_cold(unit);
-  if (__builtin_expect(unit_is(unit, flag::kStackKept), 0)) {
-    stack_dispose(unit->stack);
-    unit->stack = nullptr;
-  }
-  unit_transition(unit, UnitState::kFree);
-  if (worker != nullptr) {
-    worker->units.push(unit);
-  } else {
-    unit_release_global(unit);
-  }
-}
-
-void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
-  unit_transition(unit, UnitState::kRunning);
-  unit_transition(unit, UnitState::kTerminated);
-  recycle_unit(worker, unit);
-}
-
-void finish_unit(Worker* worker, Unit* unit) noexcept {
-  if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
-    unit->stack = nullptr;
-    if (stack->cached) {
-      worker->stacks.push(stack);
-    } else {
-      stack_dispose(stack);
-    }
-  }
-  if (unit_is(unit, flag::kDetached)) {
-    unit_transition(unit, UnitState::kTerminated);
-    recycle_unit(worker, unit);
-    return;
-  }
-  unit_transition(unit, UnitState::kTerminated);
-  // Acquire-release: what the unit has done is seen by its joiner; the joiner's waiter is seen by us.
-  // From here on the unit may be gone.
-  const uintptr_t joiner = unit->joiner.exchange(kJoinDone, std::memory_order_acq_rel);
-  if (joiner > kJoinTaken) waiter_wake(worker, reinterpret_cast<Waiter*>(joiner));
-}
 
 WEFT_LEFT_FOR_GOOD void exit_unit(Worker*, Unit* unit) noexcept {
   *klt_self()->exceptions = {};

@@ -28,7 +28,7 @@ struct WorkerStats {
 };
 
 // Owner only: a plain add that readers may watch.
-inline void count(std::atomic<uint64_t>& counter) noexcept {
+[[gnu::always_inline]] inline void count(std::atomic<uint64_t>& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
@@ -69,6 +69,8 @@ struct alignas(64) Worker {
     void* arg;
   } left{};  // for a saved scheduler: which unit has come back, and what to do with it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
+  bool default_sched = false;      // sched steals from lanes, and has this one only
+  bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
   uint32_t tick = 0;
@@ -104,12 +106,6 @@ inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
 // Returns, on whatever worker runs it then, when somebody dispatches it. Guard up before and after.
 Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept;
 
-// Goes from the current ULT, which stays ready, straight to another one that has just been taken out of
-// the worker's ring. Precondition: is_switchable(); the current one belongs into the worker's own lane.
-Worker* switch_to(Worker* worker, Unit* unit, Unit* next) noexcept;
-// Whether a unit only has to be resumed, by this KLT.
-bool is_switchable(Worker* worker, const Unit* next) noexcept;
-
 // The scheduler's start at the top of its stack: Entry.
 [[noreturn]] void scheduler_restart(void* worker, void* left, void* action, void* arg) noexcept;
 
@@ -119,15 +115,6 @@ void run_from_scheduler(Worker* worker, Unit* unit) noexcept;
 // Ends the current unit from inside (weft_exit, cancellation). Guard up. Does not return; not declared so,
 // because AddressSanitizer's preparation for that does not know our stacks.
 void exit_unit(Worker* worker, Unit* unit) noexcept;
-
-// Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
-void finish_unit(Worker* worker, Unit* unit) noexcept;
-
-// Frees a descriptor. Precondition: terminated and joined, or detached and ended.
-void recycle_unit(Worker* worker, Unit* unit) noexcept;
-
-// Frees one that has been taken out of its pool and will not run.
-void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept;
 
 // Above it a ULT on this stack has room for a child: at least half of what that would have on a stack of
 // its own. See klt_set_claim_floor().
@@ -147,6 +134,17 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 // The next unit of a built-in main scheduler; sleeps while there is none. Null: the scheduler is a
 // user's, or the worker shall stop.
 Unit* next_unit(Worker* worker) noexcept;
+// The same where the default scheduler finds one in the ring, and nothing else is wanted of it.
+[[gnu::always_inline]] inline Unit* next_unit_fast(Worker* worker) noexcept {
+  Lane& lane = worker->lane;
+  const bool ordinary = worker->default_sched && worker->dispatch_first == nullptr &&
+                        worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
+                        !lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
+  Unit* unit = __builtin_expect(ordinary, 1) ? lane.pop_private() : nullptr;
+  if (__builtin_expect(unit == nullptr, 0)) return next_unit(worker);
+  ++worker->tick;  // the other way counts for itself
+  return unit;
+}
 // Runs a user-defined main scheduler until it returns.
 void run_user_main(Worker* worker) noexcept;
 bool worker_may_stop(Worker* worker) noexcept;
@@ -155,6 +153,11 @@ void worker_stopped_on_base(void* worker, void* unused) noexcept;
 // Binds the KLT to the worker's CPU, if it is not there already.
 void bind_carrier(Klt* klt, Worker* worker) noexcept;
 void set_main_sched(Worker* worker, Sched* sched) noexcept;
+inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
+  worker->parent = parent;
+  worker->parent_stack = stack;
+  worker->direct = parent == nullptr && worker->home == &worker->lane;
+}
 
 // ---- waiting ----------------------------------------------------------------------------------
 
@@ -182,8 +185,6 @@ void waiter_wake(Worker* worker, Waiter* waiter) noexcept;
 void make_ready(Worker* worker, Unit* unit) noexcept;
 // The same for the owner's own use where nobody is to be woken yet.
 void push_ready_private(Worker* worker, Unit* unit) noexcept;
-// Whether the running unit belongs into the worker's own lane when it becomes ready.
-bool goes_to_own_lane(Worker* worker, const Unit* unit) noexcept;
 // True: it went into the worker's own lane. False: it has to go elsewhere, and is nowhere yet.
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept;
 

@@ -1,4 +1,6 @@
 // What changes who runs: yield, yield_to, suspend, resume, exit, cancel, migrate.
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -168,6 +170,151 @@ TEST_P(ApiSwitch, YieldToWhatCannotRun) {
   EXPECT_TRUE(ok(weft_resume(blocked)));
   EXPECT_TRUE(ok(weft_free(&blocked)));
   EXPECT_TRUE(ok(weft_free(&ended)));
+}
+
+// ---- the direct way: units that have yielded once switch without the scheduler
+
+class DirectSwitch : public OneWorkerTest {
+ protected:
+  // Calls body(0) … body(n - 1), each in a ULT, and waits for them.
+  void in_ults(int n, std::function<void(int)> body) {
+    std::vector<std::unique_ptr<Call>> calls;
+    std::vector<weft_unit_t> units;
+    for (int i = 0; i < n; ++i) {
+      calls.push_back(std::make_unique<Call>([=] { body(i); }));
+      units.push_back(calls.back()->ult());
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  }
+};
+
+TEST_F(DirectSwitch, YieldGoesRound) {
+  constexpr int kUnits = 5;
+  constexpr int kRounds = 1000;
+  int turn = 0;
+  in_ults(kUnits, [&](int i) {
+    for (int round = 0; round < kRounds; ++round) {
+      EXPECT_EQ(turn++ % kUnits, i);
+      weft_yield();
+    }
+  });
+  EXPECT_EQ(turn, kUnits * kRounds);
+}
+
+TEST_F(DirectSwitch, AFreshUnitGetsItsTurn) {
+  int fresh_ran_at = 0;
+  in_ults(2, [&](int i) {
+    for (int n = 0; n < 100; ++n) weft_yield();
+    if (i == 0) {
+      Call fresh([&] { fresh_ran_at = 1; });
+      weft_unit_t unit = fresh.ult();
+      weft_yield();
+      weft_yield();
+      EXPECT_EQ(fresh_ran_at, 1);
+      EXPECT_TRUE(ok(weft_free(&unit)));
+    } else {
+      for (int n = 0; n < 10; ++n) weft_yield();
+    }
+  });
+}
+
+TEST_F(DirectSwitch, YieldToTakesTheOthersPlace) {
+  // All five have yielded. 0 names 3, which is then where 0 was: 1, 2, 0, 4 are left in the ring.
+  weft_unit_t units[5];
+  std::vector<int> order;
+  in_ults(5, [&](int i) {
+    units[i] = weft_self();
+    weft_yield();
+    weft_yield();
+    if (i == 0) {
+      order.push_back(0);
+      EXPECT_TRUE(ok(weft_yield_to(units[3])));
+    }
+    order.push_back(i);
+    weft_yield();
+  });
+  EXPECT_EQ(order, (std::vector<int>{0, 3, 1, 2, 0, 4}));
+}
+
+TEST_F(DirectSwitch, ExceptionsInFlightStayWithTheirUlt) {
+  in_ults(4, [&](int i) {
+    for (int n = 0; n < 10; ++n) weft_yield();
+    try {
+      throw i;
+    } catch (int) {
+      for (int n = 0; n < 100; ++n) {
+        weft_yield();
+        try {
+          std::rethrow_exception(std::current_exception());
+        } catch (int got) {
+          EXPECT_EQ(got, i);
+        }
+      }
+    }
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+  });
+}
+
+TEST_F(DirectSwitch, ACancelledUltEnds) {
+  weft_unit_t victim = nullptr;
+  bool went_on = false;
+  in_ults(2, [&](int i) {
+    for (int n = 0; n < 10; ++n) weft_yield();
+    if (i == 0) {
+      victim = weft_self();
+      weft_yield();
+      weft_yield();
+      went_on = true;
+    } else {
+      EXPECT_TRUE(ok(weft_cancel(victim)));
+      weft_yield();
+    }
+  });
+  EXPECT_FALSE(went_on);
+}
+
+// Only one of the three moves; an idle worker may take it back for a while.
+TEST_F(DirectSwitch, AUltThatMovedIsNotTakenAlong) {
+  weft_worker_t other = nullptr;
+  ASSERT_TRUE(ok(weft_worker_create(nullptr, &other)));
+  bool moved = false;
+  in_ults(3, [&](int i) {
+    for (int n = 0; n < 10; ++n) weft_yield();
+    if (i == 1) {
+      EXPECT_TRUE(ok(weft_migrate(weft_self(), weft_worker_pool(other))));
+      moved = wait_until([&] { return weft_worker_self() == other; });
+    }
+    for (int n = 0; n < 100; ++n) weft_yield();
+  });
+  EXPECT_TRUE(moved);
+  EXPECT_TRUE(ok(weft_worker_free(&other)));
+}
+
+TEST_F(DirectSwitch, AUltPutIntoAPoolOfItsOwnGoesBackThere) {
+  weft_pool_t pool = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+  const weft_pool_t pools[] = {weft_worker_pool(weft_worker_get(0)), pool};
+  weft_sched_t sched = nullptr;
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 2, pools, &sched)));
+  weft_sched_t old = weft_worker_sched(weft_worker_get(0));
+  ASSERT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), sched)));
+  weft_unit_t moved = nullptr;
+  in_ults(3, [&](int i) {
+    for (int n = 0; n < 10; ++n) weft_yield();
+    if (i == 0) {
+      moved = weft_pool_pop(pools[0]);
+      EXPECT_TRUE(ok(weft_pool_push(pool, moved)));
+    }
+    for (int n = 0; n < 70; ++n) {
+      weft_yield();
+      if (i == 0 && weft_unit_state(moved) == WEFT_UNIT_READY) {
+        EXPECT_EQ(weft_pool_size(pool), 1u);
+      }
+    }
+  });
+  ASSERT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), old)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
 }
 
 // ---- suspend and resume

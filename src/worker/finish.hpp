@@ -1,0 +1,53 @@
+// finish.hpp: how a unit ends: its stack goes back, its joiner is told, its descriptor is used again.
+#pragma once
+
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+// Frees a descriptor. Precondition: terminated and joined, or detached and ended.
+[[gnu::always_inline]] inline void recycle_unit(Worker* worker, Unit* unit) noexcept {
+  if (__builtin_expect(unit_needs_more(unit), 0)) unit_release_more(unit);
+  unit_transition(unit, UnitState::kFree);
+  if (__builtin_expect(worker != nullptr, 1)) {
+    worker->units.push(unit);
+  } else {
+    unit_release_global(unit);
+  }
+}
+
+// The same of a unit without attributes, on a worker. Precondition: !unit_needs_more().
+[[gnu::always_inline]] inline void recycle_plain_unit(Worker* worker, Unit* unit) noexcept {
+  unit_transition(unit, UnitState::kFree);
+  worker->units.push(unit);
+}
+
+// Frees one that has been taken out of its pool and will not run.
+inline void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
+  unit_transition(unit, UnitState::kRunning);
+  unit_transition(unit, UnitState::kTerminated);
+  recycle_unit(worker, unit);
+}
+
+// Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
+[[gnu::always_inline]] inline void finish_unit(Worker* worker, Unit* unit) noexcept {
+  if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
+    unit->stack = nullptr;
+    if (__builtin_expect(stack->cached, 1)) {
+      worker->stacks.push(stack);
+    } else {
+      stack_dispose(stack);
+    }
+  }
+  unit_transition(unit, UnitState::kTerminated);
+  if (unit_is(unit, flag::kDetached)) {
+    recycle_unit(worker, unit);
+    return;
+  }
+  // Acquire-release: what the unit has done is seen by its joiner; the joiner's waiter is seen by us.
+  // From here on the unit may be gone.
+  const uintptr_t joiner = unit->joiner.exchange(kJoinDone, std::memory_order_acq_rel);
+  if (__builtin_expect(joiner > kJoinTaken, 0)) waiter_wake(worker, reinterpret_cast<Waiter*>(joiner));
+}
+
+}  // namespace weft::rt
