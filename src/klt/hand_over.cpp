@@ -100,6 +100,9 @@ void hand_to(Worker* worker, Klt* to) noexcept {
   // sees: either it sees the new one, or we see that somebody is hungry.
   worker->carrier.exchange(to, std::memory_order_seq_cst);
   if (anybody_hungry()) to->attention.fetch_or(attention::kHungry, std::memory_order_relaxed);
+  // It wakes up where it is to run. Asleep it is moved for free; awake, the CPU that it was bound to would have
+  // to run it first, which may be another worker's, and busy.
+  bind_carrier(to, worker);
   klt_wake(to);
 }
 
@@ -116,7 +119,8 @@ bool capture_current(bool may_create) noexcept {
   Unit* unit = klt_current();
   if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Klt* to = may_create ? klt_acquire() : klt_try_acquire();
+  const int cpu = worker->cpu.load(std::memory_order_relaxed);
+  Klt* to = may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
   if (to == nullptr) return false;
   give_begin(self);
   detach_stack(worker, unit);
@@ -256,7 +260,7 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
 bool take_worker(Worker* worker) noexcept {
   Klt* victim = take_begin(worker);
   if (victim == nullptr) return false;
-  Klt* to = klt_acquire();
+  Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (to == nullptr) {
     take_retract(worker, victim);
     return false;

@@ -93,7 +93,8 @@ Klt* reuse_ended() noexcept {
   klt->state.store(KltState::kSpare, std::memory_order_relaxed);
   klt->wake.store(0, std::memory_order_relaxed);
   klt->attention.store(0, std::memory_order_relaxed);
-  klt->bound_cpu = kBindingUnknown;
+  klt->bound_cpu.store(kBindingUnknown, std::memory_order_relaxed);
+  klt->tid.store(0, std::memory_order_relaxed);
   return klt;
 }
 
@@ -105,7 +106,7 @@ void list_ended(Klt* klt) noexcept {
 
 void init_on_thread(Klt* klt) noexcept {
   klt->exceptions = reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
-  klt->tid = static_cast<int>(syscall(SYS_gettid));
+  klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
@@ -233,21 +234,25 @@ void klt_put_back(Klt* klt) noexcept {
   }
 }
 
-Klt* klt_try_acquire() noexcept {
+Klt* klt_try_acquire(int cpu) noexcept {
   if (spares.count.load(std::memory_order_relaxed) == 0) return nullptr;
-  for (auto& slot : spares.slots) {
-    if (slot.load(std::memory_order_relaxed) == nullptr) continue;
-    // Acquire, pairs with the release in spares_put().
-    if (Klt* klt = slot.exchange(nullptr, std::memory_order_acquire)) {
-      spares.count.fetch_sub(1, std::memory_order_relaxed);
-      return klt;
+  for (const bool any : {false, true}) {
+    for (auto& slot : spares.slots) {
+      // Records are type-stable: this one may be taken, and even ended, while we look.
+      const Klt* seen = slot.load(std::memory_order_acquire);
+      if (seen == nullptr || !(any || seen->bound_cpu.load(std::memory_order_relaxed) == cpu)) continue;
+      // Acquire, pairs with the release in spares_put().
+      if (Klt* klt = slot.exchange(nullptr, std::memory_order_acquire)) {
+        spares.count.fetch_sub(1, std::memory_order_relaxed);
+        return klt;
+      }
     }
   }
   return nullptr;
 }
 
-Klt* klt_acquire() noexcept {
-  Klt* klt = klt_try_acquire();
+Klt* klt_acquire(int cpu) noexcept {
+  Klt* klt = klt_try_acquire(cpu);
   return klt != nullptr ? klt : klt_create();
 }
 

@@ -71,10 +71,11 @@ struct Klt {
   Stack base;                 // where the base loop runs
   void* base_top = nullptr;
   Context exit;               // where a KLT of ours leaves its base loop
-  int bound_cpu = kBindingUnknown;  // -1: not bound
+  // Owner; while it sleeps by its own will, whoever gives it a worker. -1: not bound.
+  std::atomic<int> bound_cpu{kBindingUnknown};
   bool initial = false;       // the thread that initialised Weft
   pthread_t thread{};
-  int tid = 0;
+  std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
@@ -121,10 +122,11 @@ void klt_release_adopted(Klt* klt) noexcept;
 // Starts a new KLT, as a spare that goes to nobody's list. Null: the kernel refused.
 Klt* klt_create() noexcept;
 
-// A spare from the list, or a new one. Null: none, and the kernel refused.
-Klt* klt_acquire() noexcept;
+// A spare from the list, best one that is bound to this CPU already (a change takes the kernel longer than
+// all the rest of a hand-over), or a new one. Null: none, and the kernel refused.
+Klt* klt_acquire(int cpu) noexcept;
 // A spare from the list only. Async-signal-safe.
-Klt* klt_try_acquire() noexcept;
+Klt* klt_try_acquire(int cpu) noexcept;
 
 // Gives back a KLT from klt_acquire() that is not needed after all.
 void klt_put_back(Klt* klt) noexcept;

@@ -20,8 +20,8 @@ int get_affinity(CpuSet& cpus) {
   return ::syscall(SYS_sched_getaffinity, 0, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
 }
 
-int set_affinity(const CpuSet& cpus) {
-  return ::syscall(SYS_sched_setaffinity, 0, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
+int set_affinity(const CpuSet& cpus, int tid) {
+  return ::syscall(SYS_sched_setaffinity, tid, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
 }
 
 }  // namespace weft::rt

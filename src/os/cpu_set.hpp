@@ -36,9 +36,9 @@ class CpuSet {
 // cut to the cpuset. Returns 0 or an errno.
 int get_affinity(CpuSet& cpus);
 
-// Confines the calling thread to these CPUs. Returns 0 or an errno (EINVAL: none of them is in the
+// Confines a thread of the process, 0: the calling one, to these CPUs. Returns 0 or an errno (EINVAL: none of them is in the
 // cpuset). Whoever confines a thread that is not Weft's own gives it back as it was: get first.
 // Async-signal-safe.
-int set_affinity(const CpuSet& cpus);
+int set_affinity(const CpuSet& cpus, int tid = 0);
 
 }  // namespace weft::rt

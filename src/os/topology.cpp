@@ -146,10 +146,10 @@ std::vector<Pu> select_pus(const Topology& topology, const std::vector<int>& cpu
   return selected;
 }
 
-int bind_current_thread(int cpu) noexcept {
+int bind_thread(int cpu, int tid) noexcept {
   CpuSet one;
   one.add(cpu);
-  return set_affinity(one);
+  return set_affinity(one, tid);
 }
 
 int usable_cpus(const Topology& topology, double quota) noexcept {

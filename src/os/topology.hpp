@@ -37,8 +37,9 @@ const Topology* read_topology() noexcept;
 // are left out. May throw std::bad_alloc.
 std::vector<Pu> select_pus(const Topology& topology, const std::vector<int>& cpus);
 
-// Confines the calling thread to one PU. Returns 0 or an errno. Async-signal-safe.
-int bind_current_thread(int cpu) noexcept;
+// Confines a thread of the process, 0: the calling one, to one PU. Returns 0 or an errno.
+// Async-signal-safe.
+int bind_thread(int cpu, int tid = 0) noexcept;
 
 // How many workers make sense by default: one per PU, but not more than the CPU quota (see
 // quota.hpp) can keep busy. At least 1.

@@ -98,13 +98,15 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
 
 void bind_carrier(Klt* klt, Worker* worker) noexcept {
   const int cpu = worker->cpu.load(std::memory_order_seq_cst);
-  if (klt->bound_cpu == cpu) return;
+  if (klt->bound_cpu.load(std::memory_order_relaxed) == cpu) return;
+  const int tid = klt->tid.load(std::memory_order_acquire);
+  if (tid == 0) return;  // its thread is only starting: it binds itself
   if (cpu >= 0) {
-    if (bind_current_thread(cpu) != 0) return;
-  } else if (runtime.affinity_known && set_affinity(runtime.affinity) != 0) {
+    if (bind_thread(cpu, tid) != 0) return;
+  } else if (runtime.affinity_known && set_affinity(runtime.affinity, tid) != 0) {
     return;  // a thread starts with the binding of the one that made it
   }
-  klt->bound_cpu = cpu;
+  klt->bound_cpu.store(cpu, std::memory_order_relaxed);
 }
 
 }  // namespace weft::rt

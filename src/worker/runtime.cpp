@@ -157,7 +157,7 @@ int start(const weft_options_t* wishes) {
   runtime.initial = klt;
   Worker* worker = worker_create(nullptr);
   if (worker == nullptr) return WEFT_ERR_NO_MEMORY;
-  adopt_primary_stack(klt->tid == getpid());
+  adopt_primary_stack(klt->tid.load(std::memory_order_relaxed) == getpid());
   runtime.primary = make_primary(worker, klt);
   if (runtime.primary == nullptr) return WEFT_ERR_NO_MEMORY;
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
@@ -293,7 +293,7 @@ Worker* worker_create(Sched* sched) noexcept {
 }
 
 int worker_start(Worker* worker) noexcept {
-  Klt* klt = klt_acquire();
+  Klt* klt = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (klt == nullptr) return WEFT_ERR_NO_KLT;
   worker->stopped.store(0, std::memory_order_relaxed);
   worker->left = {nullptr, nullptr, nullptr};
@@ -368,7 +368,7 @@ int weft_finalize(void) {
   runtime.initialized = 0;
   Klt* klt = klt_self();
   drop_all(worker);
-  const bool was_bound = klt->bound_cpu >= 0;
+  const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
   klt_release_adopted(klt);
   runtime.initial = nullptr;
   runtime.primary = nullptr;

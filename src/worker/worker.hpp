@@ -150,7 +150,7 @@ void run_user_main(Worker* worker) noexcept;
 bool worker_may_stop(Worker* worker) noexcept;
 // The last that a carrier does for a worker: on its base stack. BaseAction.
 void worker_stopped_on_base(void* worker, void* unused) noexcept;
-// Binds the KLT to the worker's CPU, if it is not there already.
+// Binds the KLT, which is the caller or sleeps, to the worker's CPU, if it is not bound there already.
 void bind_carrier(Klt* klt, Worker* worker) noexcept;
 void set_main_sched(Worker* worker, Sched* sched) noexcept;
 inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {

@@ -82,7 +82,7 @@ TEST(Topology, IsReadOncePerAffinityMask) {
     ASSERT_NE(all, nullptr);
     EXPECT_EQ(all, read_topology());
     const int cpu = all->pus.back().cpu;
-    ASSERT_EQ(bind_current_thread(cpu), 0);
+    ASSERT_EQ(bind_thread(cpu), 0);
     const Topology* one = read_topology();
     ASSERT_NE(one, nullptr);
     EXPECT_EQ(order(*one), std::vector<int>{cpu});
@@ -95,7 +95,7 @@ TEST(Topology, AffinityCanBeGivenBack) {
     CpuSet before;
     CpuSet after;
     ASSERT_EQ(get_affinity(before), 0);
-    ASSERT_EQ(bind_current_thread(read_topology()->pus.front().cpu), 0);
+    ASSERT_EQ(bind_thread(read_topology()->pus.front().cpu), 0);
     ASSERT_EQ(get_affinity(after), 0);
     EXPECT_EQ(after.count(), 1);
     ASSERT_EQ(set_affinity(before), 0);
@@ -105,7 +105,7 @@ TEST(Topology, AffinityCanBeGivenBack) {
 }
 
 TEST(Topology, BindingToACpuThatIsNotThereFails) {
-  std::thread([] { EXPECT_EQ(bind_current_thread(kMaxCpus - 1), EINVAL); }).join();
+  std::thread([] { EXPECT_EQ(bind_thread(kMaxCpus - 1), EINVAL); }).join();
 }
 
 TEST(Topology, SelectKeepsTheOrderAskedFor) {
