@@ -27,7 +27,6 @@ class error_category_type final : public std::error_category {
       case WEFT_ERR_LIMIT: return std::errc::resource_unavailable_try_again;
       case WEFT_ERR_BUSY: return std::errc::device_or_resource_busy;
       case WEFT_ERR_UNSUPPORTED: return std::errc::not_supported;
-      case WEFT_ERR_CANCELLED: return std::errc::operation_canceled;
       default: return std::error_condition(code, *this);
     }
   }

@@ -45,7 +45,6 @@ typedef enum weft_error {
   WEFT_ERR_NOT_OWNER,      // unlock by somebody who does not hold the mutex
   WEFT_ERR_LIMIT,          // a fixed limit is reached (keys, pools of one scheduler, workers)
   WEFT_ERR_UNSUPPORTED,    // this kernel or machine cannot do it
-  WEFT_ERR_CANCELLED,      // the unit was cancelled before it could do this
 } weft_error_t;
 
 // A sentence for an error code; never null. Context: any, also before weft_initialize().

@@ -33,7 +33,6 @@ extern "C" const char* weft_strerror(int error) {
              "free some that are no longer used";
     case WEFT_ERR_UNSUPPORTED:
       return "this kernel or machine cannot do it: use the default, or a newer kernel";
-    case WEFT_ERR_CANCELLED: return "the unit was cancelled before it could do this: let it end";
     default: return "not an error code of Weft: pass what a function of Weft returned";
   }
 }

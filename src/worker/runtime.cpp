@@ -138,19 +138,8 @@ int start_workers(unsigned count, const std::vector<Pu>& pus) noexcept {
   return WEFT_OK;
 }
 
-int start(const weft_options_t* wishes) {
-  runtime.options = read_options();
-  apply(runtime.options, wishes);
-  const Options& options = runtime.options;
-  if (options.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
-  if (options.workers_count > static_cast<int>(kMaxWorkers)) return WEFT_ERR_LIMIT;
-  if (!membarrier_register()) return WEFT_ERR_UNSUPPORTED;
-  stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark});
-  overflow_install();
-  klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
-  runtime.affinity_known = get_affinity(runtime.affinity) == 0;
-  const Topology* topology = read_topology();
-
+// Everything that can fail for want of memory or threads. stop() undoes it, as far as it got.
+int start_running(const Options& options) {
   Klt* klt = klt_adopt();
   if (klt == nullptr) return WEFT_ERR_NO_MEMORY;
   klt->guard.store(1, std::memory_order_relaxed);
@@ -166,6 +155,7 @@ int start(const weft_options_t* wishes) {
   klt->worker.store(worker, std::memory_order_release);
   klt_set_current(runtime.primary);
   klt_set_claim_floor(runtime.primary->claim_floor);
+  const Topology* topology = read_topology();
   const unsigned count = choose_worker_count(options, topology);
   return start_workers(count, choose_pus(options, topology));
 }
@@ -229,6 +219,45 @@ void drop_all(Worker* mine) noexcept {
     if (Worker* worker = slot.load(std::memory_order_acquire)) worker_destroy(worker);
   }
   delete_retired();
+}
+
+// Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
+void stop() noexcept {
+  if (Klt* klt = runtime.initial) {
+    drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
+    const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
+    klt_release_adopted(klt);
+    if (was_bound && runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity));
+  }
+  runtime.initial = nullptr;
+  runtime.primary = nullptr;
+  runtime.worker_slots.store(0);
+  runtime.active.store(0);
+  runtime.sleepers.store(0);
+  runtime.searchers.store(0);
+  runtime.hungry.store(0);
+  unit_slabs_release();
+  stack_release_all();
+  overflow_remove();
+}
+
+int start(const weft_options_t* wishes) try {
+  runtime.options = read_options();
+  apply(runtime.options, wishes);
+  const Options& options = runtime.options;
+  if (options.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
+  if (options.workers_count > static_cast<int>(kMaxWorkers)) return WEFT_ERR_LIMIT;
+  if (!membarrier_register()) return WEFT_ERR_UNSUPPORTED;
+  stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark});
+  overflow_install();
+  klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
+  runtime.affinity_known = get_affinity(runtime.affinity) == 0;
+  const int error = start_running(options);
+  if (error != WEFT_OK) stop();
+  return error;
+} catch (const std::bad_alloc&) {
+  stop();
+  return WEFT_ERR_NO_MEMORY;
 }
 
 }  // namespace
@@ -363,24 +392,10 @@ int weft_finalize(void) {
     return WEFT_ERR_STATE;
   }
   locals_destroy(runtime.primary);
-  Worker* worker = guard_enter();
+  static_cast<void>(guard_enter());
   runtime.running.store(false, std::memory_order_release);
   runtime.initialized = 0;
-  Klt* klt = klt_self();
-  drop_all(worker);
-  const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
-  klt_release_adopted(klt);
-  runtime.initial = nullptr;
-  runtime.primary = nullptr;
-  runtime.worker_slots.store(0);
-  runtime.active.store(0);
-  runtime.sleepers.store(0);
-  runtime.searchers.store(0);
-  runtime.hungry.store(0);
-  unit_slabs_release();
-  stack_release_all();
-  overflow_remove();
-  if (was_bound && runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity));
+  stop();
   return WEFT_OK;
 }
 

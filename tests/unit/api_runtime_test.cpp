@@ -1,7 +1,10 @@
 // Starting and ending the runtime, and what the interface answers while it does not run.
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -21,16 +24,56 @@ TEST(ApiRuntime, VersionIsThatOfTheHeader) {
 }
 
 TEST(ApiRuntime, EveryErrorHasASentence) {
-  for (int e = WEFT_OK; e <= WEFT_ERR_CANCELLED; ++e) {
+  for (int e = WEFT_OK; e <= WEFT_ERR_UNSUPPORTED; ++e) {
     ASSERT_NE(weft_strerror(e), nullptr);
     EXPECT_GT(std::strlen(weft_strerror(e)), 0u) << e;
   }
-  for (int e = WEFT_OK; e < WEFT_ERR_CANCELLED; ++e) {
+  for (int e = WEFT_OK; e < WEFT_ERR_UNSUPPORTED; ++e) {
     EXPECT_STRNE(weft_strerror(e), weft_strerror(e + 1)) << e;
   }
   EXPECT_NE(weft_strerror(-1), nullptr);
   EXPECT_NE(weft_strerror(10000), nullptr);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need address space themselves
+size_t address_space() {
+  size_t pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%zu", &pages) != 1) std::abort();
+  std::fclose(file);
+  return pages * 4096;
+}
+
+// Whatever weft_initialize() lacks memory for, it leaves nothing behind: it can be called again.
+TEST(ApiRuntime, InitialiseWithTooLittleMemory) {
+  const auto child = [] {
+    rlimit old{};
+    getrlimit(RLIMIT_AS, &old);
+    weft_options_t options{};
+    options.workers = 3;
+    int failed = 0;
+    for (size_t more = 0; more < size_t{16} << 20; more += size_t{64} << 10) {
+      const rlimit little{address_space() + more, old.rlim_max};
+      setrlimit(RLIMIT_AS, &little);
+      const int error = weft_initialize(&options);
+      setrlimit(RLIMIT_AS, &old);
+      if (error == WEFT_ERR_NO_MEMORY) {
+        ++failed;
+      } else if (error != WEFT_OK || weft_finalize() != WEFT_OK) {
+        std::_Exit(2);
+      }
+    }
+    if (failed == 0 || weft_initialize(&options) != WEFT_OK) std::_Exit(3);
+    int ran = 0;
+    Call call([&] { ++ran; });
+    weft_unit_t unit = call.ult();
+    if (weft_free(&unit) != WEFT_OK || ran != 1 || weft_finalize() != WEFT_OK) std::_Exit(4);
+    std::_Exit(0);
+  };
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(ApiRuntime, BeforeInitialiseEverythingHasADefinedAnswer) {
   ASSERT_FALSE(weft_initialized());
