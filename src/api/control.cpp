@@ -87,6 +87,7 @@ void mark_if_direct(Unit* unit) noexcept {
 // The unit is in the ring already, and the next one no longer.
 [[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
   const Unit* to = next->host;
+  check_fp(worker, unit->host);
   count(worker->stats.switches);
   unit_transition(unit, UnitState::kReady);
   unit_transition(next, UnitState::kRunning);

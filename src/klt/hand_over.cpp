@@ -34,6 +34,7 @@ Worker* come_back(Klt* self) noexcept {
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
   bind_carrier(self, worker);
+  note_fp(worker);
   return worker;
 }
 
@@ -137,6 +138,7 @@ bool capture_current(bool may_create) noexcept {
   klt_sleep(self);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   bind_carrier(self, guard_worker());
+  note_fp(guard_worker());
   return true;
 }
 

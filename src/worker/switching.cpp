@@ -84,7 +84,9 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
   end_detached_locals(unit);  // on its own stack
-  return guard_enter_on_klt();
+  worker = guard_enter_on_klt();
+  check_fp(worker, unit);
+  return worker;
 }
 
 [[noreturn]] WEFT_LEFT_FOR_GOOD void own_stack_entry(void* worker_arg, void* unit_arg, void*,
@@ -194,6 +196,7 @@ bool cancelled_before_start(Worker* worker, Unit* unit) noexcept {
 
 // Runs one unit from the stateless scheduler. Returns only if the scheduler's stack is still its own.
 WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
+  note_fp(worker);
   if (unit->state.load(std::memory_order_relaxed) != UnitState::kFresh) {
     Klt* captive = unit->host->captive;
     if (__builtin_expect(captive == nullptr || captive == klt_self(), 1)) {
@@ -289,6 +292,7 @@ void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
 [[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
                                      void* arg) noexcept {
   detach(worker, unit);
+  check_fp(worker, unit->host);
   save_exceptions(unit);
   leave_fp(worker, unit->host);
   count(worker->stats.switches);
@@ -336,6 +340,7 @@ namespace {
 }  // namespace
 
 void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+  note_fp(worker);
   if (unit_is(unit, flag::kTasklet)) {
     if (!cancelled_before_start(worker, unit)) run_tasklet(worker, unit);
     return;

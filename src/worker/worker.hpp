@@ -73,6 +73,7 @@ struct alignas(64) Worker {
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
+  FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint64_t random = 0;
   WorkerStats stats;
@@ -128,6 +129,17 @@ bool prepare_next_stack(Worker* worker) noexcept;
 // units of its own: it is about to leave the worker. Precondition: prepare_next_stack(), or the unit's
 // host has a stack.
 void detach_stack(Worker* worker, Unit* unit) noexcept;
+
+// Debug builds: a ULT goes on on this worker, and later leaves it: its floating-point control words, which it
+// shares with the others, must be the same then. Main sets them for all, and one with WEFT_FP_OWN for itself.
+[[gnu::always_inline]] inline void note_fp([[maybe_unused]] Worker* worker) noexcept {
+  if constexpr (kDebugBuild) worker->fp_shared = fp_save();
+}
+[[gnu::always_inline]] inline void check_fp([[maybe_unused]] const Worker* worker,
+                                            [[maybe_unused]] const Unit* host) noexcept {
+  WEFT_DCHECK((unit_is(host, flag::kFpOwn | flag::kPrimary) || fp_save() == worker->fp_shared) &&
+              "a ULT without WEFT_FP_OWN leaves with other rounding or exception masks than it came with");
+}
 
 // ---- the main scheduler -------------------------------------------------------------------------
 

@@ -541,6 +541,27 @@ TEST_P(ApiUnit, AnOwnFloatingPointEnvironmentStaysWithTheUnit) {
   in_ult([] { EXPECT_EQ(std::fegetround(), FE_TONEAREST); });
 }
 
+#if WEFT_DEBUG
+TEST(ApiUnitDeath, DebugBuildsStopAUltThatLeavesWithOtherRounding) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        weft_options_t options{};
+        options.workers = 1;
+        weft_initialize(&options);
+        weft_unit_attr_t attr = default_attr();
+        attr.technique = WEFT_TECHNIQUE_SS;
+        in_ult(
+            [] {
+              std::fesetround(FE_UPWARD);
+              weft_yield();
+            },
+            &attr);
+      },
+      "rounding");
+}
+#endif
+
 TEST_P(ApiUnit, AUnitMaySuspendInsideACatchBlock) {
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<weft_unit_t> units;
