@@ -127,10 +127,9 @@ template <bool kTasklet>
     return create_slow(kTasklet, fn, arg, attr, out);
   }
   Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return create_slow(kTasklet, fn, arg, attr, out);
   Lane* lane = &worker->lane;
-  if (__builtin_expect(worker == nullptr || worker->home != lane || worker->units.head == nullptr ||
-                           lane->ring_full(),
-                       0)) {
+  if (__builtin_expect(worker->home != lane || worker->units.head == nullptr || lane->ring_full(), 0)) {
     return create_slow(kTasklet, fn, arg, attr, out);
   }
   Unit* unit = worker->units.pop_unchecked();
