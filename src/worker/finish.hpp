@@ -6,7 +6,7 @@
 namespace weft::rt {
 
 // Frees a descriptor. Precondition: terminated and joined, or detached and ended.
-[[gnu::always_inline]] inline void recycle_unit(Worker* worker, Unit* unit) noexcept {
+WEFT_HOT void recycle_unit(Worker* worker, Unit* unit) noexcept {
   if (__builtin_expect(unit_needs_more(unit), 0)) unit_release_more(unit);
   unit_transition(unit, UnitState::kFree);
   if (__builtin_expect(worker != nullptr, 1)) {
@@ -30,7 +30,7 @@ inline void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
 }
 
 // Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
-[[gnu::always_inline]] inline void finish_unit(Worker* worker, Unit* unit) noexcept {
+WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
   if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
     unit->stack = nullptr;
     if (__builtin_expect(stack->cached, 1)) {

@@ -147,7 +147,7 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 // user's, or the worker shall stop.
 Unit* next_unit(Worker* worker) noexcept;
 // The same where the default scheduler finds one in the ring, and nothing else is wanted of it.
-[[gnu::always_inline]] inline Unit* next_unit_fast(Worker* worker) noexcept {
+WEFT_HOT Unit* next_unit_fast(Worker* worker) noexcept {
   Lane& lane = worker->lane;
   const bool ordinary = worker->default_sched && worker->dispatch_first == nullptr &&
                         worker->new_sched.load(std::memory_order_relaxed) == nullptr &&

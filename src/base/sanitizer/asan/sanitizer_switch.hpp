@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+// For hot parts of functions that are left without returning.
+#define WEFT_HOT [[gnu::always_inline]] inline
+
 namespace weft::rt::san {
 
 struct StackState {

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 
+// For hot parts of functions that are left without returning.
+#define WEFT_HOT [[gnu::always_inline]] inline
+
 namespace weft::rt::san {
 
 // What a sanitizer wants to know about one stack.

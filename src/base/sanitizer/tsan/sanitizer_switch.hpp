@@ -5,6 +5,9 @@
 
 #include <cstddef>
 
+// For hot parts of functions that are left without returning: those are not instrumented, their parts must be.
+#define WEFT_HOT [[gnu::noinline]] inline
+
 namespace weft::rt::san {
 
 struct StackState {
