@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 builds=("$@")
-[ ${#builds[@]} -gt 0 ] || builds=(release asan tsan)
+[ ${#builds[@]} -gt 0 ] || builds=(release debug asan tsan clang)
 jobs=${JOBS:-$(nproc)}
 
 mkdir -p build/all

@@ -16,8 +16,8 @@ void* const kKept = reinterpret_cast<void*>(uintptr_t{1});
 
 bool push_into_lane(Worker* worker, weft_fork_t* fork) noexcept {
   Lane& lane = worker->lane;
+  if (!lane.grow_forks()) return false;
   weft_fork_t** top = lane.fork_top.load(std::memory_order_relaxed);
-  if (top >= lane.fork_end) return false;
   *top = fork;
   lane.fork_top.store(top + 1, std::memory_order_relaxed);
   return true;
@@ -36,7 +36,7 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
   return true;
 }
 
-// No lane to offer it in, or that is full.
+// No lane to offer it in, or no room there.
 [[gnu::noinline]] void push_slow(weft_fork_t* fork) noexcept {
   fork->unit = kKept;
   Worker* worker = guard_enter();

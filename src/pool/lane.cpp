@@ -10,7 +10,7 @@ namespace weft::rt {
 namespace {
 
 constexpr uint32_t kFirstRing = 1024;
-constexpr size_t kMaxForks = 4096;   // deeper ones are run by their owner without being offered
+constexpr size_t kFirstForks = 4096;
 
 // Only its worker may run it: it is pinned, or runs on the stack of a unit that is.
 bool stays_here(const Unit* unit) noexcept {
@@ -24,10 +24,10 @@ bool stays_here(const Unit* unit) noexcept {
 Lane::Lane(Worker* owner) : Pool(WEFT_POOL_DEQUE, WEFT_ACCESS_MPMC, true), mask(kFirstRing - 1) {
   lane_owner = owner;
   slots = static_cast<Unit**>(std::calloc(kFirstRing, sizeof(Unit*)));
-  auto** forks = static_cast<weft_fork_t**>(std::calloc(kMaxForks + 2, sizeof(weft_fork_t*)));
+  auto** forks = static_cast<weft_fork_t**>(std::calloc(kFirstForks + 2, sizeof(weft_fork_t*)));
   if (forks == nullptr) return;
   fork_start = forks + 1;
-  fork_end = fork_start + kMaxForks;
+  fork_end = fork_start + kFirstForks;
   fork_top.store(fork_start, std::memory_order_relaxed);
   fork_low.store(fork_start, std::memory_order_relaxed);
 }
@@ -153,6 +153,22 @@ void Lane::open_forks(bool open) noexcept {
   weft_fork_t** const at = open ? fork_start : fork_end + 1;
   fork_low.store(at, std::memory_order_relaxed);
   fork_top.store(at, std::memory_order_relaxed);
+}
+
+bool Lane::grow_forks() noexcept {
+  weft_fork_t** const top = fork_top.load(std::memory_order_relaxed);
+  if (top != fork_end) return top < fork_end;  // beyond: the lane takes none
+  const auto used = static_cast<size_t>(top - fork_start);
+  const auto low = static_cast<size_t>(fork_low.load(std::memory_order_relaxed) - fork_start);
+  auto** bigger = static_cast<weft_fork_t**>(std::calloc(2 * used + 2, sizeof(weft_fork_t*)));
+  if (bigger == nullptr) return false;
+  std::memcpy(bigger, fork_start - 1, (used + 1) * sizeof *bigger);
+  std::free(fork_start - 1);
+  fork_start = bigger + 1;
+  fork_end = fork_start + 2 * used;
+  fork_low.store(fork_start + low, std::memory_order_relaxed);
+  fork_top.store(fork_start + used, std::memory_order_relaxed);
+  return true;
 }
 
 void Lane::rewind_forks() noexcept {

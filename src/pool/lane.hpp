@@ -133,6 +133,8 @@ struct Lane final : Pool {
   void settle_forks(Worker* maker) noexcept;
   // Only a lane that its worker's main scheduler pops takes forks. Precondition: it holds none.
   void open_forks(bool open) noexcept;
+  // Makes room for more. False: the lane takes none, or out of memory.
+  bool grow_forks() noexcept;
   // After a pop that found its fork taken: what lay below has become units as well.
   void rewind_forks() noexcept;
   // Moves what waits in the inbox into the ring.

@@ -1,4 +1,6 @@
 // weft_fork_push and weft_fork_pop, which weft::fork_join is made of.
+#include <deque>
+
 #include "support/runtime_fixture.hpp"
 
 namespace {
@@ -161,6 +163,29 @@ TEST_P(ApiFork, SeveralUltsForkAtOnce) {
   }
   EXPECT_TRUE(ok(weft_free_many(8, units)));
   EXPECT_EQ(nodes, 8 * ((1 << 10) - 1));
+}
+
+// The others get all of them while the caller is busy, also those far beyond what a lane first has room for.
+TEST_P(ApiFork, DeepForksAreOfferedToo) {
+  if (workers() < 2) {
+    GTEST_SKIP() << "nobody takes them";
+  }
+  in_ult([] {
+    constexpr int kForks = 10'000;
+    std::atomic<int> runs = 0;
+    std::deque<Fork> forks;
+    for (int i = 0; i < kForks; ++i) {
+      weft_fork_push(&forks.emplace_back([&] { ++runs; }));
+    }
+    while (runs.load() < kForks) {
+    }
+    int taken_back = 0;
+    for (int i = kForks; i-- > 0;) {
+      taken_back += forks[static_cast<size_t>(i)].join();
+    }
+    EXPECT_EQ(taken_back, 0);
+    EXPECT_EQ(runs, kForks);
+  });
 }
 
 TEST_P(ApiFork, MoreForksThanAnyDequeHolds) {
