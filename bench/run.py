@@ -169,6 +169,7 @@ def parse():
                         help="where the results go (default: build/bench)")
     parser.add_argument("--only", default="", help="benchmarks, separated by commas")
     parser.add_argument("--where", default="", help="only cases with this parameter: tree=T1L")
+    parser.add_argument("--workers", type=int, help="only cases with so many workers")
     parser.add_argument("--libraries", default=",".join(matrix.LIBRARIES))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.15, help="to measure, where it repeats")
@@ -208,6 +209,8 @@ def main():
         if benchmark not in options.only or params is None:
             continue
         if options.where and options.where not in [f"{k}={v}" for k, v in params.items()]:
+            continue
+        if options.workers not in (None, workers):
             continue
         if workers > len(runner.cpus):
             print(f"{benchmark} workers={workers}: left out, fewer CPUs")
