@@ -6,16 +6,20 @@ namespace {
 // A child that comes back is walked as by a serial program, into the parent's count; only one that
 // somebody else took has a count of its own.
 struct Child : weft_fork_t {
-  uts::Node node;
-  uts::Count count;
+  Child() {}
+  union {
+    uts::Node node;    // until it is walked
+    uts::Count count;  // afterwards, if somebody else has walked it
+  };
 };
 
 void walk(const uts::Node& node, uts::Count& count);
 
 void walk_taken(weft_fork_t* fork) {
   auto* const child = static_cast<Child*>(fork);
-  child->count = {};
-  walk(child->node, child->count);
+  uts::Count count;
+  walk(child->node, count);
+  child->count = count;
 }
 
 void walk(const uts::Node& node, uts::Count& count) {
