@@ -88,7 +88,6 @@ void mark_if_direct(Unit* unit) noexcept {
 [[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
   const Unit* to = next->host;
   check_fp(worker, unit->host);
-  count(worker->stats.switches);
   unit_transition(unit, UnitState::kReady);
   unit_transition(next, UnitState::kRunning);
   klt_set_current(next);
@@ -102,8 +101,9 @@ void mark_if_direct(Unit* unit) noexcept {
 // Every so often a yield goes through the scheduler, which looks at the shared part and the inbox too.
 constexpr uint64_t kThroughScheduler = 63;
 
-[[gnu::always_inline]] inline bool is_schedulers_turn(const Worker* worker) noexcept {
-  return ((worker->stats.switches.load(std::memory_order_relaxed) + 1) & kThroughScheduler) == 0;
+// `switches`: how many there are with this one.
+[[gnu::always_inline]] inline bool is_schedulers_turn(uint64_t switches) noexcept {
+  return (switches & kThroughScheduler) == 0;
 }
 
 // Ends the unit if it has been cancelled.
@@ -132,7 +132,8 @@ constexpr uint64_t kThroughScheduler = 63;
   if (is_ult(unit)) {
     obey_cancellation(worker, unit);
     if (!nothing_else_ready(worker) || has_to_leave(worker, unit)) {
-      if (is_schedulers_turn(worker)) worker->tick |= kLookRound;
+      const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+      if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
       worker = leave_unit(worker, unit, yield_action, nullptr);
       mark_if_direct(unit);
     }
@@ -178,11 +179,13 @@ void weft_yield(void) {
   Unit* unit = klt_current();
   Lane& lane = worker->lane;
   Unit* next = lane.front_private();
-  if (next == nullptr || unit == nullptr || is_schedulers_turn(worker) || !leaves_directly(worker, unit) ||
-      !resumes_directly(next)) {
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (next == nullptr || unit == nullptr || is_schedulers_turn(switches) ||
+      !leaves_directly(worker, unit) || !resumes_directly(next)) {
     return yield_slow();
   }
   lane.rotate_private(unit);
+  worker->stats.switches.store(switches, std::memory_order_relaxed);
   switch_directly(worker, unit, next);
   come_back(unit);
 }
@@ -198,6 +201,7 @@ int weft_yield_to(weft_unit_t handle) {
       !worker->lane.exchange_private(next, unit)) {
     return yield_to_slow(handle);
   }
+  count(worker->stats.switches);
   switch_directly(worker, unit, next);
   return come_back(unit);
 }

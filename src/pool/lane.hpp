@@ -81,10 +81,10 @@ struct Lane final : Pool {
     return nullptr;
   }
 
-  // The next one that pop_private() would return, if it need not look for it; else null.
+  // The next one that pop_private() would return, if it need not look for it; else null. (An empty ring's
+  // slots are null.)
   [[gnu::always_inline]] Unit* front_private() const noexcept {
-    const uint32_t head = ring_head.load(std::memory_order_relaxed);
-    return head != ring_tail.load(std::memory_order_relaxed) ? slots[head & mask] : nullptr;
+    return slots[ring_head.load(std::memory_order_relaxed) & mask];
   }
   // Takes that one out and puts another in. Precondition: front_private() != nullptr.
   [[gnu::always_inline]] void rotate_private(Unit* unit) noexcept {
@@ -129,7 +129,7 @@ struct Lane final : Pool {
   // Moves up to `most` stealable units to the shared part; at most one fork, the oldest. Returns how
   // many. `maker` is the worker whose descriptors a fork's unit is made from.
   unsigned publish(Worker* maker, unsigned most) noexcept;
-  // Turns every fork into a unit in the ring, oldest first. False: out of memory, some are left.
+  // Turns every fork into a unit in the ring, oldest first.
   void settle_forks(Worker* maker) noexcept;
   // Only a lane that its worker's main scheduler pops takes forks. Precondition: it holds none.
   void open_forks(bool open) noexcept;

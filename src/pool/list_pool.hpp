@@ -2,9 +2,8 @@
 //
 // Two ways to share one:
 //   SharedListPool   one list under one lock: SPMC, MPMC
-//   OwnedListPool    one consumer (PRIV, SPSC, MPSC): a list that only the consumer touches,
-//   without
-//                    a lock, and an inbox under a lock for what others push
+//   OwnedListPool    one consumer (PRIV, SPSC, MPSC): a list that only the consumer touches, without a
+//                    lock, and an inbox under a lock for what others push
 // The consumer of an OwnedListPool is the worker that pops. So a PRIV pool bears being pushed to by
 // another worker (a mutex unlocked there wakes a unit of this pool), and only pays for a lock then.
 //
