@@ -1,6 +1,8 @@
 // sched.cpp: schedulers, as weft.h has them. What runs units is elsewhere.
 #include "sched/sched.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -50,12 +52,15 @@ bool worker_wants_stop(Sched* sched) noexcept {
 int tell(weft_sched_t handle, std::atomic<bool> Sched::* order) noexcept {
   if (handle == nullptr) return WEFT_ERR_INVALID;
   Sched* sched = from_handle(handle);
+  sched->telling.fetch_add(1, std::memory_order_relaxed);
   Worker* self = guard_enter();
   (sched->*order).store(true, std::memory_order_seq_cst);
   if (Worker* worker = sched->worker.load(std::memory_order_seq_cst)) wake_worker(worker);
   if (Waiter* waiter = sched->idle.exchange(nullptr, std::memory_order_seq_cst)) {
     waiter_wake(self, waiter);
   }
+  // Release, pairs with the acquire in weft_sched_free(): the order may be carried out by now.
+  sched->telling.fetch_sub(1, std::memory_order_release);
   if (self != nullptr) guard_leave(self);
   return WEFT_OK;
 }
@@ -82,6 +87,7 @@ int weft_sched_free(weft_sched_t* sched) {
   Sched* freed = from_handle(*sched);
   if (in_use(freed)) return WEFT_ERR_STATE;
   if (freed->own_pool != nullptr && freed->own_pool->size() != 0) return WEFT_ERR_STATE;
+  while (freed->telling.load(std::memory_order_acquire) != 0) sched_yield();
   sched_destroy(freed);
   *sched = nullptr;
   return WEFT_OK;
