@@ -158,7 +158,8 @@ WEFT_API int weft_ult_create_many(size_t n, weft_fn fn, void* args, size_t strid
 // Joining one that has terminated is OK, also a second time.
 // Context: ULT, scheduler, KLT. Suspends (a KLT blocks; a main scheduler blocks its worker).
 // Errors: UNINITIALIZED, INVALID (freed, detached, or the primary ULT), SELF, JOINED (somebody else
-// is joining it just now), CONTEXT (from a tasklet, also where the unit has terminated).
+// is joining it just now; of two that begin at the very same moment one may wait for ever instead, which
+// debug builds detect), CONTEXT (from a tasklet, also where the unit has terminated).
 WEFT_API int weft_join(weft_unit_t unit);
 // Joins all of them in order; returns the first error, after having tried them all.
 WEFT_API int weft_join_many(size_t n, const weft_unit_t* units);

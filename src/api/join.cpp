@@ -47,17 +47,26 @@ namespace {
 [[gnu::always_inline]] inline Worker* run_claimed(Worker* worker, Unit* unit, bool tasklet) noexcept {
   Unit* self = klt_current();
   count(worker->stats.units_claimed);
-  unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
+  if constexpr (kDebugBuild) {
+    // Two joins at once are an error of the program; where the other one comes between our look and here, only
+    // a locked instruction finds out.
+    WEFT_CHECK(unit->joiner.exchange(kJoinTaken, std::memory_order_relaxed) == 0 &&
+               "two callers join the same unit at once");
+  } else {
+    unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
+  }
   worker = tasklet ? run_claimed_tasklet(worker, self, unit) : run_claimed_ult(worker, self, unit);
   unit_transition(unit, UnitState::kTerminated);
   return worker;
 }
 
-// The header of a unit that its joiner may run: fresh, not cancelled, no attributes.
+// The header of a unit that its joiner may run: fresh, not cancelled, no attribute but a name and a priority.
 constexpr uint64_t kPlainUlt = unit_header_of(UnitState::kFresh, flag::kClaimable, 0, false);
 constexpr uint64_t kPlainTasklet =
     unit_header_of(UnitState::kFresh, flag::kClaimable | flag::kTasklet, 0, false);
-constexpr uint64_t kHeaderMask = kHeaderButPriority & ~(uint64_t{flag::kTasklet} << 32);
+constexpr uint64_t kMayDiffer = uint64_t{flag::kTasklet | flag::kCold | flag::kNamed} << 32 |
+                                uint64_t{0xff} << 8;  // marked: it may have an id
+constexpr uint64_t kHeaderMask = kHeaderButPriority & ~kMayDiffer;
 static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
 
 // Whether the calling ULT has room for it, and is in a place where it may; see klt_set_claim_floor().

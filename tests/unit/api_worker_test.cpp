@@ -192,6 +192,8 @@ TEST_P(ApiWorker, FreshChildrenOfAUltAreRunOnItsStack) {
   weft_unit_attr_t pinned = default_attr();
   pinned.worker = weft_worker_get(0);
   pinned.pinned = true;
+  weft_unit_attr_t named = default_attr();
+  named.name = "child";
   Call call([] {});
   weft_worker_stats_t before{};
   weft_worker_stats_t after{};
@@ -199,7 +201,10 @@ TEST_P(ApiWorker, FreshChildrenOfAUltAreRunOnItsStack) {
   in_ult(
       [&] {
         for (int i = 0; i < 100; ++i) {
-          weft_unit_t u = call.ult();
+          weft_unit_t u = call.ult(i % 2 == 0 ? &named : nullptr);
+          if (i % 3 == 0) {
+            EXPECT_NE(weft_unit_id(u), 0u);
+          }
           EXPECT_TRUE(ok(weft_free(&u)));
         }
       },
