@@ -24,6 +24,7 @@ list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
 # see the words that the assembly pushes.
 set_source_files_properties(
   ${PROJECT_SOURCE_DIR}/src/worker/switching.cpp ${PROJECT_SOURCE_DIR}/src/klt/klt.cpp
+  ${PROJECT_SOURCE_DIR}/src/api/join.cpp
   PROPERTIES COMPILE_OPTIONS -fno-omit-frame-pointer)
 
 function(weft_configure target)
