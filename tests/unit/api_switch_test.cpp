@@ -273,18 +273,20 @@ TEST_F(DirectSwitch, ACancelledUltEnds) {
   EXPECT_FALSE(went_on);
 }
 
-// Only one of the three moves; an idle worker may take it back for a while.
+// Only one of the three moves. The others keep their worker busy: an idle one might take it back.
 TEST_F(DirectSwitch, AUltThatMovedIsNotTakenAlong) {
   weft_worker_t other = nullptr;
   ASSERT_TRUE(ok(weft_worker_create(nullptr, &other)));
   bool moved = false;
+  std::atomic<bool> over = false;
   in_ults(3, [&](int i) {
     for (int n = 0; n < 10; ++n) weft_yield();
     if (i == 1) {
       EXPECT_TRUE(ok(weft_migrate(weft_self(), weft_worker_pool(other))));
       moved = wait_until([&] { return weft_worker_self() == other; });
+      over = true;
     }
-    for (int n = 0; n < 100; ++n) weft_yield();
+    while (!over) weft_yield();
   });
   EXPECT_TRUE(moved);
   EXPECT_TRUE(ok(weft_worker_free(&other)));
