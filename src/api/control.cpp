@@ -119,7 +119,7 @@ constexpr uint64_t kThroughScheduler = 63;
 
 [[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {
   if (__builtin_expect(unit->cancelled.load(std::memory_order_relaxed), 0)) return end_cancelled(unit);
-  return guard_leave_ok(klt_register_load<kKltWorker, Worker*>());
+  return guard_leave_ok(guard_worker());
 }
 
 [[gnu::noinline]] void yield_slow() noexcept {
