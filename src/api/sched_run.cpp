@@ -141,8 +141,9 @@ int weft_sched_run(weft_sched_t handle, weft_unit_t unit_handle) {
 
 void weft_sched_idle(weft_sched_t handle) {
   Sched* sched = from_handle(handle);
+  if (sched == nullptr) return;
   Worker* worker = guard_enter();
-  if (sched == nullptr || worker == nullptr) return;
+  if (worker == nullptr) return;
   if (klt_current() != nullptr) return idle_stacked(worker, sched);
   idle_user(worker, sched);
   guard_leave(guard_worker());
