@@ -197,10 +197,12 @@ int weft_yield_to(weft_unit_t handle) {
   if (__builtin_expect(worker == nullptr, 0)) return yield_to_slow(handle);
   Unit* unit = klt_current();
   Unit* next = from_handle(handle);
-  if (unit == nullptr || !leaves_directly(worker, unit) || !resumes_directly(next) ||
-      !worker->lane.exchange_private(next, unit)) {
+  // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
+  if (unit == nullptr || !leaves_directly(worker, unit) || !worker->lane.holds_private(next) ||
+      !resumes_directly(next)) {
     return yield_to_slow(handle);
   }
+  worker->lane.exchange_private(next, unit);
   count(worker->stats.switches);
   switch_directly(worker, unit, next);
   return come_back(unit);

@@ -93,14 +93,15 @@ struct Lane final : Pool {
     ring_head.store(head + 1, std::memory_order_relaxed);
     push_private_unchecked(unit);
   }
-  // Puts a unit where another one is. False: that one is not in the ring.
-  [[gnu::always_inline]] bool exchange_private(Unit* out, Unit* in) noexcept {
+  // Whether the unit is in the ring; then it stays there until the owner takes it out.
+  [[gnu::always_inline]] bool holds_private(const Unit* unit) const noexcept {
+    return slots[unit->slot.load(std::memory_order_relaxed) & mask] == unit;
+  }
+  // Puts a unit where another one is. Precondition: holds_private(out).
+  [[gnu::always_inline]] void exchange_private(Unit* out, Unit* in) noexcept {
     const uint32_t number = out->slot.load(std::memory_order_relaxed);
-    Unit*& slot = slots[number & mask];
-    if (slot != out) return false;
-    slot = in;
+    slots[number & mask] = in;
     in->slot.store(number, std::memory_order_relaxed);
-    return true;
   }
 
   // Takes a unit out of the ring, wherever in it.
