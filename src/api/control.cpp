@@ -20,12 +20,17 @@ void yield_to_action(Worker* worker, Unit* unit, void* target) {
   worker->dispatch_first = static_cast<Unit*>(target);
 }
 
+// Uses up a resume that came first. An exchange: a resumer that still finds the old token leaves it at that,
+// so what it did before must be seen by what the caller does next; behind a plain store, the caller's next
+// look at its condition could come first, and the resume that follows be lost. tests/model/suspend.pml.
+void use_up_resume(Unit* unit) noexcept { unit->token.exchange(kTokenNone, std::memory_order_acq_rel); }
+
 void suspend_action(Worker* worker, Unit* unit, void*) {
   unit_transition(unit, UnitState::kBlocked);
   uint8_t none = kTokenNone;
   // Release, pairs with the acquire in weft_resume(): the context is complete.
   if (unit->token.compare_exchange_strong(none, kTokenParked, std::memory_order_acq_rel)) return;
-  unit->token.store(kTokenNone, std::memory_order_relaxed);
+  use_up_resume(unit);
   unit_transition(unit, UnitState::kReady);
   push_ready_private(worker, unit);
 }
@@ -216,8 +221,8 @@ int weft_suspend(void) {
     guard_leave(worker);
     return WEFT_ERR_CONTEXT;
   }
-  if (unit->token.load(std::memory_order_acquire) == kTokenResumed) {
-    unit->token.store(kTokenNone, std::memory_order_relaxed);
+  if (unit->token.load(std::memory_order_relaxed) == kTokenResumed) {
+    use_up_resume(unit);
   } else {
     worker = leave_unit(worker, unit, suspend_action, nullptr);
   }
@@ -234,7 +239,7 @@ int weft_resume(weft_unit_t handle) {
   Worker* worker = guard_enter();
   uint8_t token = unit->token.load(std::memory_order_relaxed);
   for (;;) {
-    if (token == kTokenResumed) break;  // one is remembered already
+    // Also where one is remembered already: release, pairs with the acquire in use_up_resume().
     const uint8_t next = token == kTokenParked ? kTokenNone : kTokenResumed;
     // Acquire, pairs with the release in suspend_action().
     if (!unit->token.compare_exchange_weak(token, next, std::memory_order_acq_rel)) continue;
