@@ -45,6 +45,8 @@ typedef enum weft_error {
   WEFT_ERR_NOT_OWNER,      // unlock by somebody who does not hold the mutex
   WEFT_ERR_LIMIT,          // a fixed limit is reached (keys, pools of one scheduler, workers)
   WEFT_ERR_UNSUPPORTED,    // this kernel or machine cannot do it
+  WEFT_ERR_TIMEOUT,        // the deadline came first
+  WEFT_ERR_CLOSED,         // the channel has been closed
 } weft_error_t;
 
 // A sentence for an error code; never null. Context: any, also before weft_initialize().
@@ -366,43 +368,6 @@ typedef struct weft_worker_stats {
 // Counters are read while the worker runs: each one is exact, they need not belong together.
 WEFT_API int weft_worker_stats(weft_worker_t worker, weft_worker_stats_t* stats);
 
-// ---- synchronisation ---------------------------------------------------------------------------
-// Between ULTs on any worker and KLTs at once. Waiters suspend (a KLT sleeps in the kernel). A mutex
-// is looked at a few times before, where its holder may be running on another worker; nobody spins
-// until something happens. All have static initialisers and need no weft_initialize().
-// A tasklet may not wait: CONTEXT, where it would have to. A main scheduler's code blocks its worker.
-// Cancellation does not end a wait. INVALID: null, or a barrier of 0.
-
-typedef struct weft_mutex { uint32_t state; uint32_t pad; void* waiters[3]; } weft_mutex_t;
-#define WEFT_MUTEX_INIT { 0, 0, { 0, 0, 0 } }
-WEFT_API int weft_mutex_lock(weft_mutex_t* mutex);     // CONTEXT: contended in a tasklet
-WEFT_API int weft_mutex_trylock(weft_mutex_t* mutex);  // BUSY
-WEFT_API int weft_mutex_unlock(weft_mutex_t* mutex);   // NOT_OWNER: it is not locked
-
-typedef struct weft_cond { uint32_t state; uint32_t pad; void* waiters[3]; } weft_cond_t;
-#define WEFT_COND_INIT { 0, 0, { 0, 0, 0 } }
-WEFT_API int weft_cond_wait(weft_cond_t* cond, weft_mutex_t* mutex);
-WEFT_API int weft_cond_signal(weft_cond_t* cond);
-WEFT_API int weft_cond_broadcast(weft_cond_t* cond);
-
-typedef struct weft_barrier {
-  uint32_t state;
-  uint32_t count;    // participants
-  uint32_t arrived;
-  uint32_t pad;
-  void* waiters[3];
-} weft_barrier_t;
-#define WEFT_BARRIER_INIT(n) { 0, (n), 0, 0, { 0, 0, 0 } }
-WEFT_API int weft_barrier_wait(weft_barrier_t* barrier, bool* last);  // last may be null
-
-// Once set, waiters pass until it is reset.
-typedef struct weft_event { uint32_t state; uint32_t pad; void* waiters[3]; } weft_event_t;
-#define WEFT_EVENT_INIT { 0, 0, { 0, 0, 0 } }
-WEFT_API int weft_event_wait(weft_event_t* event);
-WEFT_API int weft_event_set(weft_event_t* event);
-WEFT_API int weft_event_reset(weft_event_t* event);
-WEFT_API bool weft_event_is_set(const weft_event_t* event);
-
 // ---- fork and join of a callable on the caller's stack (what weft::fork_join is made of) --------
 
 // Lives in the frame of the caller, who must pass every pushed fork to weft_fork_pop() in reverse
@@ -421,7 +386,14 @@ WEFT_API void weft_fork_push(weft_fork_t* fork);
 // suspend, has blocked its worker. Context: that of the push.
 WEFT_API bool weft_fork_pop(weft_fork_t* fork);
 
+// Calls fn(arg) in a ULT of its own, and returns when it has ended: from a KLT the way into Weft.
+// Context and errors as weft_ult_create() and weft_join().
+WEFT_API int weft_invoke(weft_fn fn, void* arg);
+
 #ifdef __cplusplus
 }
 #endif
+
+#include "weft/sync.h"
+
 #endif  // WEFT_H

@@ -33,6 +33,8 @@ extern "C" const char* weft_strerror(int error) {
              "free some that are no longer used";
     case WEFT_ERR_UNSUPPORTED:
       return "this kernel or machine cannot do it: use the default, or a newer kernel";
+    case WEFT_ERR_TIMEOUT: return "the deadline came first: wait longer, or find out who should have come";
+    case WEFT_ERR_CLOSED: return "the channel has been closed: send before, or open another one";
     default: return "not an error code of Weft: pass what a function of Weft returned";
   }
 }
