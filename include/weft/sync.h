@@ -155,14 +155,14 @@ WEFT_API void* weft_event_value(const weft_event_t* event);  // null where it is
 typedef struct weft_future {
   uint32_t state;
   uint32_t parts;
+  void* waiters[2];
   uint32_t set;
   uint32_t pad;
-  void* waiters[2];
   void** values;
   void (*ready)(void** values, void* arg);
   void* arg;
 } weft_future_t;
-#define WEFT_FUTURE_INIT(n, values, fn, arg) { 0, (n), 0, 0, { 0, 0 }, (values), (fn), (arg) }
+#define WEFT_FUTURE_INIT(n, values, fn, arg) { 0, (n), { 0, 0 }, 0, 0, (values), (fn), (arg) }
 WEFT_API int weft_future_set(weft_future_t* future, void* value);  // STATE: all parts are set
 WEFT_API int weft_future_wait(weft_future_t* future);
 WEFT_API int weft_future_wait_until(weft_future_t* future, uint64_t deadline);

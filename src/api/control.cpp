@@ -26,6 +26,7 @@ void yield_to_action(Worker* worker, Unit* unit, void* target) {
 void use_up_resume(Unit* unit) noexcept { unit->token.exchange(kTokenNone, std::memory_order_acq_rel); }
 
 void suspend_action(Worker* worker, Unit* unit, void*) {
+  unit_note_wait(unit, WaitKind::kSuspend, nullptr);
   unit_transition(unit, UnitState::kBlocked);
   uint8_t none = kTokenNone;
   // Release, pairs with the acquire in weft_resume(): the context is complete.

@@ -77,7 +77,7 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
   }
   // Another worker runs it. A tasklet cannot suspend: it blocks its worker.
   Waiter waiter;
-  waiter_init(worker, waiter);
+  waiter_init(worker, waiter, WaitKind::kFork, unit);
   uintptr_t nobody = 0;
   if (unit->joiner.compare_exchange_strong(nobody, reinterpret_cast<uintptr_t>(&waiter),
                                            std::memory_order_acq_rel)) {

@@ -112,7 +112,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
     }
   }
   Waiter waiter;
-  waiter_init(worker, waiter);
+  waiter_init(worker, waiter, WaitKind::kJoin, unit);
   uintptr_t nobody = 0;
   // Release: whoever ends the unit sees the waiter. Acquire: we see what the unit has done.
   if (!unit->joiner.compare_exchange_strong(nobody, reinterpret_cast<uintptr_t>(&waiter),

@@ -74,7 +74,7 @@ bool pops(const Sched* sched, const Pool* pool) noexcept {
 // A stacked scheduler suspends until one of its pools is pushed to, or it gets an order.
 void idle_stacked(Worker* worker, Sched* sched) noexcept {
   Waiter waiter;
-  waiter_init(worker, waiter);
+  waiter_init(worker, waiter, WaitKind::kIdleSched, sched);
   sched->idle.store(&waiter, std::memory_order_seq_cst);
   enter_idle(sched);
   // Full fences here and in wake_for_pool(): either we see the unit, or the pusher sees us.

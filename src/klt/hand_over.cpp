@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "os/membarrier.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -62,6 +63,7 @@ void guard_leave_slow() noexcept {
   const uint32_t wants = self->attention.load(std::memory_order_relaxed);
   if ((wants & attention::kDeferred) != 0) take_deferred(worker);
   if ((wants & attention::kHungry) != 0) feed_the_hungry(worker);
+  if ((wants & attention::kTimer) != 0) timers_news(worker);
   if ((wants & attention::kBind) != 0) {
     // Sequentially consistent: a CPU that is chosen later sets the bit again.
     self->attention.fetch_and(~attention::kBind, std::memory_order_seq_cst);

@@ -39,6 +39,7 @@ inline constexpr uint32_t kHungry = 1u << 0;    // some worker has nothing to do
 inline constexpr uint32_t kBind = 1u << 1;      // the worker is to run on another CPU
 inline constexpr uint32_t kHook = 1u << 3;      // ask the test hook, each time
 inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that only this KLT may run
+inline constexpr uint32_t kTimer = 1u << 4;     // nobody may watch over the deadlines
 }  // namespace attention
 
 // The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).

@@ -27,6 +27,13 @@ inline bool futex_wait_for(FutexWord& word, uint32_t expected, uint64_t ns) noex
   return result == 0 || errno != ETIMEDOUT;
 }
 
+// The same until a time of CLOCK_MONOTONIC, in nanoseconds. Whether that came is for the caller to see.
+inline void futex_wait_until(FutexWord& word, uint32_t expected, uint64_t deadline) noexcept {
+  const timespec timeout{static_cast<time_t>(deadline / 1'000'000'000),
+                         static_cast<long>(deadline % 1'000'000'000)};
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, &timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
 inline void futex_wake(FutexWord& word, int count) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }

@@ -15,6 +15,7 @@
 namespace weft::rt {
 
 struct Pool;
+struct Waiter;
 struct Worker;
 
 struct Sched {

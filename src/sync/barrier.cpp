@@ -9,51 +9,135 @@ namespace {
 
 struct Barrier {
   std::atomic<uint32_t> state;  // any thread: kQueue
-  uint32_t count;               // constant
-  uint32_t arrived;             // under kQueue
-  uint32_t unused;
-  WaitQueue waiters;  // under kQueue; `arrived` of them
+  // under kQueue
+  uint32_t count;
+  uint32_t arrived;
+  uint32_t phase;
+  WaitQueue waiters;
   void* unused_pointer;
+  // constant
+  void (*complete)(void* arg);
+  void* arg;
 };
 static_assert(sizeof(Barrier) == sizeof(weft_barrier_t) &&
               alignof(Barrier) == alignof(weft_barrier_t));
 static_assert(offsetof(Barrier, state) == offsetof(weft_barrier_t, state));
-static_assert(offsetof(Barrier, count) == offsetof(weft_barrier_t, count));
-static_assert(offsetof(Barrier, arrived) == offsetof(weft_barrier_t, arrived));
+static_assert(offsetof(Barrier, phase) == offsetof(weft_barrier_t, phase));
 static_assert(offsetof(Barrier, waiters) == offsetof(weft_barrier_t, waiters));
+static_assert(offsetof(Barrier, complete) == offsetof(weft_barrier_t, complete));
 
-int barrier_wait(Barrier& barrier, bool& last) noexcept {
+Barrier& barrier_of(weft_barrier_t* barrier) noexcept { return *reinterpret_cast<Barrier*>(barrier); }
+
+void barrier_unlock(Barrier& barrier) noexcept { barrier.state.store(0, std::memory_order_release); }
+
+// B2. Precondition: the lock; all have arrived. The last access to the barrier: whoever passes may destroy it.
+void end_phase(const GuardedSection& section, Barrier& barrier) noexcept {
+  WakeList wakes;
+  barrier.arrived = 0;
+  ++barrier.phase;
+  barrier.waiters.take_all(wakes);
+  barrier_unlock(barrier);
+  wakes.wake(section.worker);
+}
+
+// B1 for n participants, of whom `leaving` do not come again. Where they are the last ones the phase ends. INVALID:
+// so many are not missing.
+int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noexcept {
+  {
+    GuardedSection section;
+    queue_lock(barrier.state);
+    if (n == 0 || n > barrier.count - barrier.arrived) {
+      barrier_unlock(barrier);
+      return WEFT_ERR_INVALID;
+    }
+    if (phase != nullptr) *phase = barrier.phase;
+    barrier.count -= leaving;
+    barrier.arrived += n - leaving;
+    if (barrier.arrived < barrier.count) {
+      barrier_unlock(barrier);
+      return WEFT_OK;
+    }
+    if (barrier.complete == nullptr) {
+      end_phase(section, barrier);
+      return WEFT_OK;
+    }
+    barrier_unlock(barrier);
+  }
+  barrier.complete(barrier.arg);  // nobody arrives meanwhile: all have
   GuardedSection section;
-  queue_lock(barrier.state);  // B1
-  last = barrier.arrived + 1 >= barrier.count;
-  if (last) {  // B2
-    barrier.arrived = 0;
-    Waiter* all = barrier.waiters.take();
-    queue_unlock(barrier.state);
-    wake_all(section.worker, all);
-    return WEFT_OK;
+  queue_lock(barrier.state);
+  end_phase(section, barrier);
+  return WEFT_OK;
+}
+
+// B3. Waits for the end of a phase. With `last`: arrives too, and says whether the caller came last; then
+// nothing is waited for.
+int wait_arriving(Barrier& barrier, bool* last) noexcept {
+  {
+    GuardedSection section;
+    queue_lock(barrier.state);
+    if (barrier.arrived + 1 < barrier.count) {
+      *last = false;
+      if (!section.can_wait()) {
+        barrier_unlock(barrier);
+        return WEFT_ERR_CONTEXT;
+      }
+      Waiter self;
+      section.init(self, WaitKind::kBarrier, &barrier);
+      ++barrier.arrived;
+      barrier.waiters.push_back(&self);
+      section.wait(self, {&barrier.state, 0, true});
+      return WEFT_OK;
+    }
+    *last = true;
+    if (barrier.complete == nullptr) {
+      end_phase(section, barrier);
+      return WEFT_OK;
+    }
+    barrier_unlock(barrier);
   }
-  if (!section.can_wait()) {
-    queue_unlock(barrier.state);
-    return WEFT_ERR_CONTEXT;
+  return arrive(barrier, 1, 0, nullptr);
+}
+
+int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
+  GuardedSection section;
+  queue_lock(barrier.state);
+  if (barrier.phase != phase || !section.can_wait()) {
+    const int error = barrier.phase != phase ? WEFT_OK : WEFT_ERR_CONTEXT;
+    barrier_unlock(barrier);
+    return error;
   }
-  Waiter self;  // B3
-  waiter_init(section.worker, self);
-  ++barrier.arrived;
+  Waiter self;
+  section.init(self, WaitKind::kBarrier, &barrier);
   barrier.waiters.push_back(&self);
-  queue_unlock(barrier.state);
-  section.wait(self);
+  section.wait(self, {&barrier.state, 0, true});
   return WEFT_OK;
 }
 
 }  // namespace
 }  // namespace weft::rt
 
+using namespace weft::rt;
+
 int weft_barrier_wait(weft_barrier_t* barrier, bool* last) {
   if (barrier == nullptr || barrier->count == 0) return WEFT_ERR_INVALID;
   bool was_last = false;
-  const int error =
-      weft::rt::barrier_wait(*reinterpret_cast<weft::rt::Barrier*>(barrier), was_last);
+  const int error = wait_arriving(barrier_of(barrier), &was_last);
   if (error == WEFT_OK && last != nullptr) *last = was_last;
   return error;
+}
+
+int weft_barrier_arrive(weft_barrier_t* barrier, uint32_t n, uint32_t* phase) {
+  if (barrier == nullptr) return WEFT_ERR_INVALID;
+  return arrive(barrier_of(barrier), n, 0, phase);
+}
+
+int weft_barrier_wait_phase(weft_barrier_t* barrier, uint32_t phase) {
+  if (barrier == nullptr) return WEFT_ERR_INVALID;
+  return wait_phase(barrier_of(barrier), phase);
+}
+
+int weft_barrier_drop(weft_barrier_t* barrier) {
+  if (barrier == nullptr) return WEFT_ERR_INVALID;
+  return arrive(barrier_of(barrier), 1, 1, nullptr);
 }

@@ -24,12 +24,17 @@ using namespace sync_bit;
 
 Cond& cond_of(weft_cond_t* cond) noexcept { return *reinterpret_cast<Cond*>(cond); }
 
-// W2. Before the mutex is released.
-void cond_queue(Cond& cond, Waiter& waiter) noexcept {
+// Nobody else changes the word while kQueue is ours. Release, pairs with the acquire of queue_lock().
+void cond_unlock(Cond& cond) noexcept {
+  cond.state.store(cond.waiters.empty() ? 0 : kWaiters, std::memory_order_release);
+}
+
+// The deadline came.
+bool take_out(Cond& cond, Waiter& waiter) noexcept {
   queue_lock(cond.state);
-  cond.waiters.push_back(&waiter);
-  // Release, pairs with the acquire of queue_lock(); keeps kWaiters, drops kQueue.
-  cond.state.store(kWaiters, std::memory_order_release);
+  const bool queued = cond.waiters.remove_if_queued(&waiter);
+  cond_unlock(cond);
+  return queued;
 }
 
 // S1. Relaxed: who waits because of a state that the caller has changed under the mutex has set
@@ -38,12 +43,42 @@ bool cond_has_waiters(const Cond& cond) noexcept {
   return (cond.state.load(std::memory_order_relaxed) & (kWaiters | kQueue)) != 0;
 }
 
-// S2. Takes one waiter, or all, off the list; the last access to the condition variable.
-Waiter* cond_take(Cond& cond, bool all) noexcept {
+// S2, S3. Takes one waiter, or all, off the list; giving the lock back is the last access to the condition
+// variable.
+void cond_wake(Cond& cond, bool all) noexcept {
+  GuardedSection section;
+  WakeList wakes;
   queue_lock(cond.state);
-  Waiter* waiter = all ? cond.waiters.take() : cond.waiters.pop_front();
-  cond.state.store(cond.waiters.empty() ? 0 : kWaiters, std::memory_order_release);
-  return waiter;
+  if (all) {
+    cond.waiters.take_all(wakes);
+  } else if (Waiter* waiter = cond.waiters.pop_front()) {
+    wakes.add(waiter);
+  }
+  cond_unlock(cond);
+  wakes.wake(section.worker);
+}
+
+// W2 to W4.
+bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+  Waiter self;
+  section.init(self, WaitKind::kCond, &cond, deadline);
+  WakeList next_holder;
+  queue_lock(cond.state);
+  cond.waiters.push_back(&self);
+  const int error = mutex_give_in(section, mutex, next_holder);
+  WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
+  const QueueRelease release{&cond.state, kWaiters, true, &next_holder};
+  return section.wait_until(self, release, deadline, [&] { return take_out(cond, self); });
+}
+
+int cond_wait_checked(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline) noexcept {
+  if (cond == nullptr || mutex == nullptr) return WEFT_ERR_INVALID;
+  if (!mutex_is_locked(mutex_of(mutex))) return WEFT_ERR_NOT_OWNER;  // W1
+  GuardedSection section;
+  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
+  const bool woken = cond_wait(section, cond_of(cond), mutex_of(mutex), deadline);
+  const int error = mutex_lock_in(section, mutex_of(mutex));  // W5
+  return error != WEFT_OK || woken ? error : WEFT_ERR_TIMEOUT;
 }
 
 }  // namespace
@@ -52,32 +87,21 @@ Waiter* cond_take(Cond& cond, bool all) noexcept {
 using namespace weft::rt;
 
 int weft_cond_wait(weft_cond_t* cond, weft_mutex_t* mutex) {
-  if (cond == nullptr || mutex == nullptr) return WEFT_ERR_INVALID;
-  if (!mutex_is_locked(mutex_of(mutex))) return WEFT_ERR_NOT_OWNER;
-  GuardedSection section;
-  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
-  Waiter self;
-  waiter_init(section.worker, self);
-  cond_queue(cond_of(cond), self);
-  const int error = mutex_unlock_in(section, mutex_of(mutex));
-  WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
-  section.wait(self);
-  return mutex_lock_in(section, mutex_of(mutex));
+  return cond_wait_checked(cond, mutex, kNever);
+}
+
+int weft_cond_wait_until(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline) {
+  return cond_wait_checked(cond, mutex, deadline);
 }
 
 int weft_cond_signal(weft_cond_t* cond) {
   if (cond == nullptr) return WEFT_ERR_INVALID;
-  if (!cond_has_waiters(cond_of(cond))) return WEFT_OK;
-  GuardedSection section;
-  Waiter* waiter = cond_take(cond_of(cond), false);
-  if (waiter != nullptr) waiter_wake(section.worker, waiter);
+  if (cond_has_waiters(cond_of(cond))) cond_wake(cond_of(cond), false);
   return WEFT_OK;
 }
 
 int weft_cond_broadcast(weft_cond_t* cond) {
   if (cond == nullptr) return WEFT_ERR_INVALID;
-  if (!cond_has_waiters(cond_of(cond))) return WEFT_OK;
-  GuardedSection section;
-  wake_all(section.worker, cond_take(cond_of(cond), true));
+  if (cond_has_waiters(cond_of(cond))) cond_wake(cond_of(cond), true);
   return WEFT_OK;
 }

@@ -9,9 +9,14 @@ namespace {
 
 using namespace sync_bit;
 
+enum class Rank : uint8_t { kHigh, kNormal, kLow };
+
 struct MutexWaiter : Waiter {
-  unsigned passes = 0;
-  bool handed = false;  // the waker, before it wakes: the mutex is this waiter's
+  // under kQueue
+  Rank rank = Rank::kNormal;
+  bool handed = false;    // the waker, before it wakes: the mutex is this waiter's
+  unsigned missed = 0;    // how often it was woken and somebody was faster
+  unsigned skipped = 0;   // how often one behind it was preferred
 };
 
 // L1. Acquire, pairs with the release of whoever unlocked it.
@@ -24,7 +29,8 @@ bool take_free(Mutex& mutex) noexcept {
 // U1. Release, pairs with the acquire of whoever locks it next.
 bool give_unwanted(Mutex& mutex) noexcept {
   uint32_t held = kLocked;
-  return mutex.state.compare_exchange_strong(held, 0, std::memory_order_release,
+  return mutex.state.load(std::memory_order_relaxed) == kLocked &&
+         mutex.state.compare_exchange_strong(held, 0, std::memory_order_release,
                                              std::memory_order_relaxed);
 }
 
@@ -54,32 +60,55 @@ bool barge_soon(Mutex& mutex) noexcept {
   }
 }
 
-// L3, L4. True: the mutex became free meanwhile and is the caller's. False: `self` is in the list.
-bool take_or_queue(Mutex& mutex, MutexWaiter& self) noexcept {
-  const uint32_t woken = self.passes != 0 ? kWoken : 0;  // ours to clear
+void enqueue(WaitQueue& waiters, MutexWaiter& self) noexcept {
+  const auto rank_of = [](Waiter* waiter) { return static_cast<MutexWaiter*>(waiter)->rank; };
+  if (self.missed != 0) return waiters.push_front(&self);
+  Waiter* before = waiters.empty() ? nullptr : waiters.tail;
+  if (self.rank == Rank::kHigh) {  // few: from the front
+    before = nullptr;
+    for (Waiter* i = waiters.head; i != nullptr && rank_of(i) == Rank::kHigh; i = i->next) before = i;
+  } else if (self.rank == Rank::kNormal) {
+    while (before != nullptr && rank_of(before) == Rank::kLow) before = before->prev;
+  }
+  waiters.insert_behind(before, &self);
+}
+
+enum class Try { kTaken, kQueued, kGivenUp };
+
+// L3, L4. Taken: the mutex became free meanwhile and is the caller's. Queued: `self` is in the list, and kQueue
+// the caller's. GivenUp: neither, because the deadline has passed.
+Try take_or_queue(Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
+  const uint32_t woken = self.missed != 0 ? kWoken : 0;  // ours to clear
   QueueBackoff backoff;
   uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   for (;;) {
     const bool free = (seen & kLocked) == 0;
-    if (!free && (seen & kQueue) != 0) {
+    const bool queue = !free && !give_up;
+    // Also before it gives up a wake-up: whoever is just giving it to us has to be done with the word.
+    if (!free && (seen & kQueue) != 0 && (queue || woken != 0)) {
       backoff.pause();
       seen = mutex.state.load(std::memory_order_relaxed);
       continue;
     }
-    const uint32_t wanted = (free ? seen | kLocked : seen | kQueue | kWaiters) & ~woken;
+    const uint32_t wanted =
+        (free ? seen | kLocked : queue ? seen | kQueue | kWaiters : seen) & ~woken;
     if (mutex.state.compare_exchange_weak(seen, wanted, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
-      if (free) return true;
-      break;
+      if (free) return Try::kTaken;
+      if (!queue) return Try::kGivenUp;
+      enqueue(mutex.waiters, self);
+      return Try::kQueued;
     }
   }
-  if (self.passes != 0) {
-    mutex.waiters.push_front(&self);
-  } else {
-    mutex.waiters.push_back(&self);
-  }
-  queue_unlock(mutex.state);
-  return false;
+}
+
+// The deadline came.
+bool take_out(Mutex& mutex, MutexWaiter& self) noexcept {
+  queue_lock(mutex.state);
+  const bool queued = mutex.waiters.remove_if_queued(&self);
+  const uint32_t clear = mutex.waiters.empty() ? kQueue | kWaiters : kQueue;
+  mutex.state.fetch_and(~clear, std::memory_order_release);
+  return queued;
 }
 
 // U2. True: given back. False: somebody has to be woken, or it is not locked.
@@ -95,24 +124,71 @@ bool give_without_waking(Mutex& mutex, bool& locked) noexcept {
   }
 }
 
-// U3 to U5. Precondition: held by the caller; kWaiters without kWoken, which only the holder
-// changes.
-void give_and_wake(GuardedSection& section, Mutex& mutex) noexcept {
-  queue_lock(mutex.state);
-  auto* waiter = static_cast<MutexWaiter*>(mutex.waiters.pop_front());
-  WEFT_CHECK(waiter != nullptr);
-  waiter->handed = waiter->passes >= Mutex::kMostPasses;
-  const uint32_t rest = mutex.waiters.empty() ? 0 : kWaiters;
-  // Nobody else changes the word while kLocked and kQueue are both ours. The last access to the
-  // mutex: from here on the next holder may destroy it.
-  mutex.state.store(rest | (waiter->handed ? kLocked : kWoken), std::memory_order_release);
-  waiter_wake(section.worker, waiter);
+// U4. Who is next: the first one; or, for a while, the first that waits on this worker, if it is one of the
+// first few and of no lower rank.
+MutexWaiter* choose(const WaitQueue& waiters, const Worker* worker) noexcept {
+  constexpr unsigned kLooks = 8;
+  auto* first = static_cast<MutexWaiter*>(waiters.head);
+  if (worker == nullptr || first->skipped >= Mutex::kMostSkips) return first;
+  Waiter* waiter = first;
+  for (unsigned i = 0; i < kLooks && waiter != nullptr; ++i, waiter = waiter->next) {
+    auto* candidate = static_cast<MutexWaiter*>(waiter);
+    if (candidate->rank != first->rank) break;
+    if (candidate->worker == worker && candidate->unit != nullptr) {
+      if (candidate != first) ++first->skipped;
+      return candidate;
+    }
+  }
+  return first;
 }
 
-[[gnu::noinline]] int lock_slow(Mutex& mutex) noexcept {
+// U3 to U5. Precondition: held by the caller; kWaiters without kWoken, which only the holder
+// changes.
+void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept {
+  queue_lock(mutex.state);
+  if (mutex.waiters.empty()) {  // their deadlines came
+    mutex.state.fetch_and(~(kQueue | kWaiters | kLocked), std::memory_order_release);
+    return;
+  }
+  MutexWaiter* waiter = choose(mutex.waiters, worker);
+  mutex.waiters.remove(waiter);
+  const bool here = worker != nullptr && waiter->worker == worker && waiter->unit != nullptr;
+  const bool handed = here || waiter->missed >= Mutex::kMostMisses;
+  waiter->handed = handed;
+  const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken);
+  if (waiter->contended) {
+    // It may be running, because its deadline came: it sees kWoken once it sees that it is woken. Then it
+    // waits for kQueue.
+    mutex.state.store(rest | kLocked | kQueue, std::memory_order_release);
+  }
+  wakes.add(waiter);
+  // Nobody else changes the word while kLocked and kQueue are both ours. The last access to the
+  // mutex: from here on the next holder may destroy it.
+  mutex.state.store(rest, std::memory_order_release);
+}
+
+int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
+  if (barge(mutex)) return WEFT_OK;
+  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
+  for (unsigned missed = 0;; ++missed) {
+    MutexWaiter self;
+    section.init(self, WaitKind::kMutex, &mutex, deadline);
+    self.rank = rank;
+    self.missed = missed;
+    const Try result = take_or_queue(mutex, self, has_passed(deadline));
+    if (result != Try::kQueued) return result == Try::kTaken ? WEFT_OK : WEFT_ERR_TIMEOUT;
+    const QueueRelease release{&mutex.state, kQueue, false};
+    if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
+      return WEFT_ERR_TIMEOUT;
+    }
+    if (self.handed) return WEFT_OK;
+  }
+}
+
+[[gnu::noinline]] int lock_slow(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   if (barge_soon(mutex)) return WEFT_OK;
   GuardedSection section;
-  return mutex_lock_in(section, mutex);
+  return lock_waiting(section, mutex, rank, deadline);
 }
 
 [[gnu::noinline]] int unlock_slow(Mutex& mutex) noexcept {
@@ -120,30 +196,29 @@ void give_and_wake(GuardedSection& section, Mutex& mutex) noexcept {
   if (give_without_waking(mutex, locked)) return WEFT_OK;
   if (!locked) return WEFT_ERR_NOT_OWNER;
   GuardedSection section;
-  give_and_wake(section, mutex);
+  WakeList wakes;
+  give_and_take_out(section.worker, mutex, wakes);
+  wakes.wake(section.worker);
   return WEFT_OK;
+}
+
+int lock_with(weft_mutex_t* mutex, Rank rank, uint64_t deadline) noexcept {
+  if (mutex == nullptr) return WEFT_ERR_INVALID;
+  if (__builtin_expect(take_free(mutex_of(mutex)), 1)) return WEFT_OK;
+  return lock_slow(mutex_of(mutex), rank, deadline);
 }
 
 }  // namespace
 
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
-  if (barge(mutex)) return WEFT_OK;
-  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
-  for (unsigned passes = 0;; ++passes) {
-    MutexWaiter self;
-    waiter_init(section.worker, self);
-    self.passes = passes;
-    if (take_or_queue(mutex, self)) return WEFT_OK;
-    section.wait(self);
-    if (self.handed) return WEFT_OK;
-  }
+  return lock_waiting(section, mutex, Rank::kNormal, kNever);
 }
 
-int mutex_unlock_in(GuardedSection& section, Mutex& mutex) noexcept {
+int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept {
   bool locked;
   if (give_without_waking(mutex, locked)) return WEFT_OK;
   if (!locked) return WEFT_ERR_NOT_OWNER;
-  give_and_wake(section, mutex);
+  give_and_take_out(section.worker, mutex, wakes);
   return WEFT_OK;
 }
 
@@ -154,8 +229,15 @@ using namespace weft::rt;
 int weft_mutex_lock(weft_mutex_t* mutex) {
   if (mutex == nullptr) return WEFT_ERR_INVALID;
   if (__builtin_expect(take_free(mutex_of(mutex)), 1)) return WEFT_OK;
-  return lock_slow(mutex_of(mutex));
+  return lock_slow(mutex_of(mutex), Rank::kNormal, kNever);
 }
+
+int weft_mutex_lock_until(weft_mutex_t* mutex, uint64_t deadline) {
+  return lock_with(mutex, Rank::kNormal, deadline);
+}
+
+int weft_mutex_lock_high(weft_mutex_t* mutex) { return lock_with(mutex, Rank::kHigh, kNever); }
+int weft_mutex_lock_low(weft_mutex_t* mutex) { return lock_with(mutex, Rank::kLow, kNever); }
 
 int weft_mutex_trylock(weft_mutex_t* mutex) {
   if (mutex == nullptr) return WEFT_ERR_INVALID;

@@ -1,8 +1,9 @@
 // mutex.hpp: what is behind weft_mutex_t. Protocol and proof: README.md, "Mutex".
 //
-// Idea: whoever finds the mutex free may take it, also past a waiter that has been woken and has
-// not run yet (a hand-over would leave the mutex idle for that long). A waiter that was passed over
-// kMostPasses times gets the mutex handed over, so nobody starves.
+// Idea: a waiter on the unlocker's own worker is handed the mutex: it runs as soon as the unlocker leaves, so
+// nothing is lost by that, and it need not come for it a second time. Towards other workers, whoever finds the
+// mutex free may take it, also past a waiter that has been woken and has not run yet (a hand-over would leave
+// the mutex idle for that long). Both have a limit, so nobody starves.
 // Rejected: a ticket lock (every holder waits for its turn to be scheduled); always handing over
 // (lock convoys); waking a second waiter while the first has not looked yet (both would come for
 // one mutex); leaving out the lock prefix while the process has one thread, as glibc does (a ULT
@@ -26,7 +27,10 @@ struct Mutex {
 
   // How often a woken waiter may find that somebody was faster. Small: each time costs it a trip
   // through its pool.
-  static constexpr unsigned kMostPasses = 2;
+  static constexpr unsigned kMostMisses = 2;
+  // How often the first in the list may see another one preferred. A mutex that goes to another worker costs
+  // as much as dozens that stay.
+  static constexpr unsigned kMostSkips = 32;
 };
 static_assert(sizeof(Mutex) == sizeof(weft_mutex_t) && alignof(Mutex) == alignof(weft_mutex_t));
 static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
@@ -38,8 +42,8 @@ inline Mutex& mutex_of(weft_mutex_t* mutex) noexcept { return *reinterpret_cast<
 // For operations that are inside a section already (the condition variable).
 // WEFT_OK, or CONTEXT: it would have to wait and may not. The section's worker may be another one.
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept;
-// WEFT_OK or NOT_OWNER.
-int mutex_unlock_in(GuardedSection& section, Mutex& mutex) noexcept;
+// WEFT_OK or NOT_OWNER. Who is to be woken for it goes into `wakes`.
+int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept;
 
 inline bool mutex_is_locked(const Mutex& mutex) noexcept {
   return (mutex.state.load(std::memory_order_relaxed) & sync_bit::kLocked) != 0;

@@ -1,5 +1,5 @@
-// wait_queue.hpp: what mutex, condition variable, barrier and event are made of: a state word with
-// a lock bit for the list of waiters, and that list. See README.md for the protocols.
+// wait_queue.hpp: what the objects are made of: a state word with a lock bit for the list of waiters, and
+// that list. See README.md for the protocols.
 #pragma once
 
 #include <sched.h>
@@ -10,34 +10,19 @@
 #include "arch/pause.hpp"
 #include "klt/guard.hpp"
 #include "unit/unit.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
 
-// Bits of a state word. The rest is zero.
+// Bits of a state word. What the rest is for is said at the object.
 namespace sync_bit {
-inline constexpr uint32_t kLocked = 1u << 0;   // mutex: somebody holds it
-inline constexpr uint32_t kSet = 1u << 0;      // event: waiters pass
+inline constexpr uint32_t kLocked = 1u << 0;   // somebody holds it (a rwlock: for writing)
+inline constexpr uint32_t kOpen = 1u << 0;     // a gate: waiters pass
 inline constexpr uint32_t kWaiters = 1u << 1;  // the list is not empty, or will not be in a moment
 inline constexpr uint32_t kQueue = 1u << 2;    // the list is somebody's, who has its guard up
 inline constexpr uint32_t kWoken = 1u << 3;    // mutex: a waiter was woken and has not looked yet
 }  // namespace sync_bit
-
-// A section with the guard up. `worker` is null on a thread that is not a KLT of Weft, and another
-// one after a wait.
-struct GuardedSection {
-  GuardedSection() noexcept : worker(guard_enter()) {}
-  GuardedSection(const GuardedSection&) = delete;
-  GuardedSection& operator=(const GuardedSection&) = delete;
-  ~GuardedSection() {
-    if (worker != nullptr) guard_leave(worker);
-  }
-
-  bool can_wait() const noexcept { return worker == nullptr || may_wait(worker); }
-  void wait(Waiter& waiter) noexcept { worker = waiter_wait(worker, waiter); }
-
-  Worker* worker;
-};
 
 // How to wait for kQueue: its holder is a few instructions from its end, unless the kernel has
 // taken its core away.
@@ -56,17 +41,19 @@ class QueueBackoff {
   unsigned spins_ = 0;
 };
 
-// Takes kQueue whatever the other bits are. Acquire, pairs with the release of queue_unlock().
-inline void queue_lock(std::atomic<uint32_t>& state) noexcept {
+// Takes kQueue whatever the other bits are; returns the word without it. Acquire, pairs with the release of
+// whoever gives it back.
+template <class Word>
+Word queue_lock(std::atomic<Word>& state) noexcept {
   QueueBackoff backoff;
-  uint32_t seen = state.load(std::memory_order_relaxed);
+  Word seen = state.load(std::memory_order_relaxed);
   for (;;) {
     if ((seen & sync_bit::kQueue) != 0) {
       backoff.pause();
       seen = state.load(std::memory_order_relaxed);
     } else if (state.compare_exchange_weak(seen, seen | sync_bit::kQueue, std::memory_order_acquire,
                                            std::memory_order_relaxed)) {
-      return;
+      return seen;
     }
   }
 }
@@ -82,40 +69,86 @@ struct WaitQueue {
 
   bool empty() const noexcept { return head == nullptr; }
 
-  void push_back(Waiter* waiter) noexcept {
-    waiter->next = nullptr;
-    (head != nullptr ? tail->next : head) = waiter;
-    tail = waiter;
+  // Behind `before`; null: in front.
+  void insert_behind(Waiter* before, Waiter* waiter) noexcept {
+    Waiter* after = before != nullptr ? before->next : head;
+    waiter->prev = before;
+    waiter->next = after;
+    (before != nullptr ? before->next : head) = waiter;
+    (after != nullptr ? after->prev : tail) = waiter;
+    waiter->queued = true;
   }
 
-  void push_front(Waiter* waiter) noexcept {
-    waiter->next = head;
-    if (head == nullptr) tail = waiter;
-    head = waiter;
+  void push_back(Waiter* waiter) noexcept { insert_behind(head != nullptr ? tail : nullptr, waiter); }
+  void push_front(Waiter* waiter) noexcept { insert_behind(nullptr, waiter); }
+
+  void remove(Waiter* waiter) noexcept {
+    (waiter->prev != nullptr ? waiter->prev->next : head) = waiter->next;
+    (waiter->next != nullptr ? waiter->next->prev : tail) = waiter->prev;
+    waiter->queued = false;
+  }
+
+  // False: somebody has taken it out.
+  bool remove_if_queued(Waiter* waiter) noexcept {
+    const bool queued = waiter->queued;
+    if (queued) remove(waiter);
+    return queued;
   }
 
   Waiter* pop_front() noexcept {
     Waiter* waiter = head;
-    if (waiter != nullptr) head = waiter->next;
+    if (waiter != nullptr) remove(waiter);
     return waiter;
   }
 
-  // The whole list, for wake_all().
-  Waiter* take() noexcept {
-    Waiter* all = head;
-    head = nullptr;
-    return all;
+  void take_all(WakeList& wakes) noexcept {
+    while (Waiter* waiter = pop_front()) wakes.add(waiter);
   }
 };
 
-// Wakes every waiter of a list that was taken. Precondition: kQueue is not held; what the list
-// belonged to may be gone.
-inline void wake_all(Worker* worker, Waiter* waiter) noexcept {
-  while (waiter != nullptr) {
-    Waiter* next = waiter->next;  // gone once it is woken
-    waiter_wake(worker, waiter);
-    waiter = next;
+// A section with the guard up. `worker` is null on a thread that is not a KLT of Weft, and another
+// one after a wait.
+struct GuardedSection {
+  GuardedSection() noexcept : worker(guard_enter()) {}
+  GuardedSection(const GuardedSection&) = delete;
+  GuardedSection& operator=(const GuardedSection&) = delete;
+  ~GuardedSection() {
+    if (worker != nullptr) guard_leave(worker);
   }
-}
+
+  bool can_wait() const noexcept { return worker == nullptr || may_wait(worker); }
+
+  void init(Waiter& waiter, WaitKind kind, const void* object, uint64_t deadline = kNever) const noexcept {
+    waiter_init(worker, waiter, kind, object);
+    waiter.contended = deadline != kNever && waiter.unit != nullptr;
+  }
+
+  // Both: the waiter is in the list, and the caller holds its lock, which `release` gives back.
+  void wait(Waiter& waiter, QueueRelease release) noexcept {
+    worker = waiter_wait_locked(worker, waiter, release);
+  }
+  // False: the deadline came first, and take_out(), which takes the lock, has found the waiter in the list and
+  // taken it out. Where somebody else has, the waiter has been given what it waits for.
+  template <class F>
+  bool wait_until(Waiter& waiter, QueueRelease release, uint64_t deadline, F&& take_out) noexcept {
+    if (deadline == kNever) {
+      wait(waiter, release);
+      return true;
+    }
+    if (!wait_till(waiter, release, deadline)) return true;
+    if (take_out()) return false;
+    if (waiter.unit == nullptr) worker = waiter_wait(worker, waiter);  // the waker has not come so far
+    return true;
+  }
+
+  Worker* worker;
+
+ private:
+  // True: the deadline came, maybe first.
+  bool wait_till(Waiter& waiter, QueueRelease release, uint64_t deadline) noexcept;
+};
+
+// Whether there is no point in waiting.
+inline bool has_passed(uint64_t deadline) noexcept { return deadline != kNever && now_ns() >= deadline; }
 
 }  // namespace weft::rt

@@ -1,6 +1,7 @@
 // unit.cpp: the picture in unit.hpp as a table, and what is rarely asked of a unit.
 #include "unit/unit.hpp"
 
+#include "os/clock.hpp"
 #include "unit/stack.hpp"
 
 namespace weft::rt {
@@ -31,6 +32,12 @@ std::atomic<uint64_t> last_id{0};
 
 bool unit_transition_allowed(UnitState from, UnitState to) noexcept {
   return (kAllowed[static_cast<unsigned>(from)] & bit(to)) != 0;
+}
+
+void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept {
+  unit->wait_object = object;
+  unit->wait_since = coarse_now_ns();
+  unit->slot.store(static_cast<uint32_t>(kind), std::memory_order_relaxed);
 }
 
 uint64_t unit_id(Unit* unit) noexcept {

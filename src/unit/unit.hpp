@@ -20,6 +20,7 @@
 
 #include "arch/context.hpp"
 #include "base/check.hpp"
+#include "unit/wait_kind.hpp"
 #include "weft/weft.h"
 
 namespace weft::rt {
@@ -56,17 +57,6 @@ inline constexpr uint32_t kCold = 1u << 11;      // the cold part has something 
 inline constexpr uint32_t kNamed = 1u << 12;     // has a name
 inline constexpr uint32_t kExceptions = 1u << 13;  // `exceptions` holds something
 }  // namespace flag
-
-// Somebody who waits: a ULT that is suspended, or a KLT that sleeps. Lives in the waiter's frame.
-struct Waiter {
-  // Waiting -> Parked (the ULT's context is saved; the waker pushes it)
-  // Waiting -> Woken  (the wake-up came first; the ULT does not stay suspended)
-  // Parked  -> Woken
-  enum State : uint32_t { kWaiting, kParked, kWoken };
-  std::atomic<uint32_t> state{kWaiting};
-  Unit* unit = nullptr;  // constant; null: a KLT that sleeps on `state`
-  Waiter* next = nullptr;
-};
 
 // Written by one at a time, read by anybody who holds a handle.
 class UnitFlags {
@@ -111,13 +101,20 @@ struct alignas(64) Unit {
     Unit* host;  // Running and later: the unit at the bottom of the stack that this one runs on
   };
   std::atomic<Pool*> pool{nullptr};  // home; changed by migrate
-  std::atomic<uint32_t> slot{0};     // where in its pool; whoever owns that pool's list
+  // Where in its pool; whoever owns that pool's list. Blocked: a WaitKind.
+  std::atomic<uint32_t> slot{0};
   // The id of the pool whose list it is in; 0: none, or a ring. Believed under that pool's lock only.
   std::atomic<uint32_t> inside{0};
   // 0: nobody; kJoinDone: terminated; kJoinTaken: claimed or being waited for by a Waiter*
   std::atomic<uintptr_t> joiner{0};
-  Unit* next = nullptr;  // in the list that owns it
-  Unit* prev = nullptr;
+  union {
+    Unit* next = nullptr;     // in the list that owns it
+    const void* wait_object;  // Blocked: what it waits for
+  };
+  union {
+    Unit* prev = nullptr;
+    uint64_t wait_since;  // Blocked: by coarse_now_ns()
+  };
 
   // -- line 1: suspended
   Context context;
@@ -149,6 +146,9 @@ inline void unit_transition(Unit* unit, UnitState to) noexcept {
   WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), to));
   unit->state.store(to, std::memory_order_release);
 }
+
+// Says for dumps what the unit waits for. Before others can wake it.
+void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept;
 
 inline UnitState unit_state(const Unit* unit) noexcept {
   return unit->state.load(std::memory_order_acquire);

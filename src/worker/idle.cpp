@@ -1,13 +1,13 @@
 // idle.cpp: how a worker that finds nothing looks round, sleeps, and is woken. Steps as in README.md.
-#include <time.h>
-
 #include <algorithm>
 
 #include "arch/pause.hpp"
 #include "klt/hand_over.hpp"
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/runtime.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -15,12 +15,6 @@ namespace {
 
 constexpr unsigned kLooksPerClock = 8;          // the clock costs 25 ns
 constexpr uint64_t kTrimPeriodNs = 100'000'000;  // memory that nobody wanted for so long can go
-
-uint64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
-}
 
 template <class F>
 void for_each_other(Worker* self, F&& f) noexcept {
@@ -115,18 +109,38 @@ bool wake_if_asleep(Worker* worker) noexcept {
   return true;
 }
 
-void wait_for_wake_up(Worker* worker) noexcept {
+// False: `until` came first.
+bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   count(worker->stats.sleeps);
   // As long as a burst has left stacks behind, wake now and then to give some of them back.
   bool trim = true;
   // Acquire, pairs with the release of the waker.
   while (worker->park.load(std::memory_order_acquire) == 0) {
-    if (!trim) {
+    if (!trim && until == kNever) {
       futex_wait(worker->park, 0);
-    } else if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) {
-      trim = stack_trim();
+      continue;
+    }
+    const uint64_t now = now_ns();
+    if (now >= until) return false;
+    if (trim && until - now > kTrimPeriodNs) {
+      if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) trim = stack_trim();
+    } else {
+      futex_wait_until(worker->park, 0, until);
     }
   }
+  return true;
+}
+
+// False: a deadline has come, and the worker still says that it sleeps.
+bool sleep_watching(Worker* worker) noexcept {
+  const uint64_t until = timers_watch(worker);
+  const bool woken = wait_for_wake_up(worker, until);
+  if (until != kNever) {
+    timers_unwatch(worker);
+    // If it goes on to run something, somebody else has to watch.
+    if (woken) klt_self()->attention.fetch_or(attention::kTimer, std::memory_order_relaxed);
+  }
+  return woken;
 }
 
 // Steps 1 to 5. A thief is counted as a searcher before and after.
@@ -141,7 +155,7 @@ void sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
   }
   const bool something = has_orders(worker) || !own_pools_empty(sched) ||
                          (thief && !lanes_empty(worker));
-  if (!something) return wait_for_wake_up(worker);
+  if (!something && sleep_watching(worker)) return;
   if (worker->asleep.exchange(Sleep::kAwake, std::memory_order_seq_cst) == Sleep::kAwake) {
     // Somebody is waking us already: until that is done, its store could wake the next sleep.
     while (worker->park.load(std::memory_order_acquire) == 0) cpu_pause();
@@ -155,13 +169,16 @@ void sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
 bool spin_for(Search& search, Unit** unit) noexcept {
   const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
   const uint64_t start = now_ns();
+  uint64_t now = start;
   do {
+    timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
       *unit = search.look();
       if (*unit != nullptr || has_orders(search.worker)) return true;
       cpu_pause();
     }
-  } while (now_ns() - start < limit);
+    now = now_ns();
+  } while (now - start < limit);
   return false;
 }
 
@@ -170,10 +187,13 @@ bool spin_for(Search& search, Unit** unit) noexcept {
 void idle_user(Worker* worker, Sched* sched) noexcept {
   const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
   const uint64_t start = now_ns();
+  uint64_t now = start;
   do {
+    timers_poll_all(worker, now);
     if (has_orders(worker) || !own_pools_empty(sched)) return;
     cpu_pause();
-  } while (now_ns() - start < limit);
+    now = now_ns();
+  } while (now - start < limit);
   sleep_until_woken(worker, sched, false);
 }
 
@@ -182,6 +202,7 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
   for (;;) {
     Unit* unit = nullptr;
     if (spin && spin_for(search, &unit)) return search.found(unit);
+    if (!spin && timers_pending()) timers_poll_all(worker, now_ns());
     if (search.thief) help_ourselves(worker);
     unit = search.look();
     if (unit != nullptr || has_orders(worker)) return search.found(unit);
@@ -190,6 +211,11 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
 }
 
 void wake_worker(Worker* worker) noexcept { wake_if_asleep(worker); }
+
+void wake_any_sleeper(Worker* self) noexcept {
+  bool woken = false;
+  for_each_other(self, [&woken](Worker* worker) { woken = woken || wake_if_asleep(worker); });
+}
 
 void wake_carried_by(Klt* klt) noexcept {
   for_each_other(nullptr, [klt](Worker* worker) {

@@ -2,6 +2,7 @@
 #include "klt/hand_over.hpp"
 #include "os/topology.hpp"
 #include "worker/runtime.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -55,6 +56,7 @@ Unit* next_unit(Worker* worker) noexcept {
     }
     Sched* sched = worker->sched;
     if (sched->user) return nullptr;
+    timers_look(worker);
     if (Unit* unit = sched_pick(sched, worker)) return unit;
     if (told_to_stop(worker) || sched_should_stop(sched)) return nullptr;
     if ((klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0) {

@@ -24,6 +24,7 @@
 #include "worker/finish.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 #define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
@@ -340,6 +341,7 @@ namespace {
 }  // namespace
 
 void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+  timers_look(worker);
   note_fp(worker);
   if (unit_is(unit, flag::kTasklet)) {
     if (!cancelled_before_start(worker, unit)) run_tasklet(worker, unit);

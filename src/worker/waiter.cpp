@@ -1,22 +1,55 @@
-// waiter.cpp: suspending until somebody wakes us. The states are told at Waiter.
+#include "worker/waiter.hpp"
+
 #include "os/futex.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
 namespace {
 
-// On the scheduler's side: the unit's context is complete now.
-void park_action(Worker* worker, Unit* unit, void* arg) {
-  auto* waiter = static_cast<Waiter*>(arg);
-  unit_transition(unit, UnitState::kBlocked);
-  uint32_t expected = Waiter::kWaiting;
-  // Release, pairs with the acquire in waiter_wake(): the waker sees the whole context. Acquire on
-  // failure: we see what the waker did.
-  if (waiter->state.compare_exchange_strong(expected, Waiter::kParked, std::memory_order_acq_rel)) {
-    return;  // from here on the unit is the waker's
-  }
+// The unit's context is complete, but it was woken meanwhile.
+void go_on(Worker* worker, Unit* unit) noexcept {
   unit_transition(unit, UnitState::kReady);
   push_ready_private(worker, unit);
+}
+
+void block(Unit* unit, const Waiter& waiter) noexcept {
+  unit_note_wait(unit, waiter.kind, waiter.object);
+  unit_transition(unit, UnitState::kBlocked);
+}
+
+// True: from here on the unit is the waker's.
+bool park(Waiter& waiter) noexcept {
+  uint32_t expected = Waiter::kWaiting;
+  // Release, pairs with the acquire of whoever changes it next: that one sees the whole context. Acquire on
+  // failure: we see what the waker did.
+  return waiter.state.compare_exchange_strong(expected, Waiter::kParked, std::memory_order_acq_rel);
+}
+
+// Both on the scheduler's side.
+void park_action(Worker* worker, Unit* unit, void* arg) {
+  auto& waiter = *static_cast<Waiter*>(arg);
+  block(unit, waiter);
+  if (!park(waiter)) go_on(worker, unit);
+}
+
+struct LockedWait {
+  Waiter* waiter;
+  QueueRelease release;
+};
+
+void park_locked_action(Worker* worker, Unit* unit, void* arg) {
+  const LockedWait wait = *static_cast<LockedWait*>(arg);  // in the unit's frame
+  block(unit, *wait.waiter);
+  const bool parked = !wait.waiter->contended || park(*wait.waiter);
+  wait.release(worker);
+  if (!parked) go_on(worker, unit);
+}
+
+void sleep_until_woken(Waiter& waiter) noexcept {
+  // Acquire, pairs with the exchange of whoever wakes us.
+  while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {
+    futex_wait(waiter.state, Waiter::kWaiting);
+  }
 }
 
 }  // namespace
@@ -27,22 +60,31 @@ bool may_wait(Worker* worker) noexcept {
   return unit == nullptr || !unit_is(unit, flag::kTasklet);
 }
 
-void waiter_init(Worker* worker, Waiter& waiter) noexcept {
-  waiter.state.store(Waiter::kWaiting, std::memory_order_relaxed);
+void waiter_init(Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
   Unit* unit = worker != nullptr ? klt_current() : nullptr;
   waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet) ? unit : nullptr;
-  waiter.next = nullptr;
+  waiter.kind = kind;
+  waiter.object = object;
+  waiter.worker = worker;
+  waiter.target = &waiter;
+}
+
+Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, QueueRelease release) noexcept {
+  if (waiter.unit == nullptr) {
+    release(worker);
+    sleep_until_woken(waiter);
+    return worker;
+  }
+  LockedWait wait{&waiter, release};
+  return leave_unit(worker, waiter.unit, park_locked_action, &wait);
 }
 
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept {
   if (waiter.unit == nullptr) {
-    // Acquire, pairs with the exchange in waiter_wake().
-    while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {
-      futex_wait(waiter.state, Waiter::kWaiting);
-    }
+    sleep_until_woken(waiter);
     return worker;
   }
-  if (waiter.state.load(std::memory_order_acquire) == Waiter::kWoken) return worker;
+  if (waiter.state.load(std::memory_order_acquire) != Waiter::kWaiting) return worker;
   return leave_unit(worker, waiter.unit, park_action, &waiter);
 }
 
@@ -55,6 +97,35 @@ void waiter_wake(Worker* worker, Waiter* waiter) noexcept {
   } else if (old == Waiter::kParked) {
     unit_transition(unit, UnitState::kReady);
     make_ready(worker, unit);
+  }
+}
+
+void WakeList::add(Waiter* waiter) noexcept {
+  if (waiter->contended) {
+    Waiter* target = waiter->target;
+    FutexWord& word = target->state;
+    const bool klt = target->unit == nullptr;
+    // Acquire and release: as in park().
+    const uint32_t old = word.exchange(Waiter::kWoken, std::memory_order_acq_rel);
+    if (klt && old == Waiter::kWaiting) futex_wake(word, 1);
+    if (klt || old != Waiter::kParked) return;  // it is on its way already
+    waiter = target;
+  }
+  waiter->next = nullptr;
+  (head_ != nullptr ? tail_->next : head_) = waiter;
+  tail_ = waiter;
+}
+
+void WakeList::wake(Worker* worker) const noexcept {
+  for (Waiter* waiter = head_; waiter != nullptr;) {
+    Waiter* next = waiter->next;  // gone once it is woken
+    if (Unit* unit = waiter->unit) {
+      unit_transition(unit, UnitState::kReady);
+      make_ready(worker, unit);
+    } else {
+      waiter_wake(worker, waiter);
+    }
+    waiter = next;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "sched/sched.hpp"
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
+#include "worker/waiter.hpp"
 
 namespace weft::rt {
 
@@ -75,6 +76,8 @@ struct alignas(64) Worker {
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
+  uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
+  uint32_t timer_turn = 0;  // whose deadlines besides the own are looked at next
   uint64_t random = 0;
   WorkerStats stats;
   // any worker
@@ -171,25 +174,6 @@ inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
   worker->direct = parent == nullptr && worker->home == &worker->lane;
 }
 
-// ---- waiting ----------------------------------------------------------------------------------
-
-// The protocol of every blocking operation: with the guard up, make a Waiter in the own frame, let
-// others find it (under the object's lock), drop that lock, and wait. Whoever wakes it does so once.
-//
-//   Worker* worker = guard_enter();           // null: not a KLT of Weft
-//   if (!may_wait(worker)) ...                // a tasklet
-//   Waiter waiter; waiter_init(worker, waiter);
-//   ... queue it ...
-//   worker = waiter_wait(worker, waiter);     // maybe another worker afterwards
-//   if (worker != nullptr) guard_leave(worker);
-
-// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker.
-bool may_wait(Worker* worker) noexcept;
-void waiter_init(Worker* worker, Waiter& waiter) noexcept;
-Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept;
-// The waiter may be gone afterwards. Guard up, unless worker is null.
-void waiter_wake(Worker* worker, Waiter* waiter) noexcept;
-
 // ---- ready ------------------------------------------------------------------------------------
 
 // Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
@@ -205,6 +189,7 @@ bool push_if_own_lane(Worker* worker, Unit* unit) noexcept;
 // After units became visible to others: wakes as many sleepers as can use them.
 void wake_sleepers(unsigned units) noexcept;
 void wake_worker(Worker* worker) noexcept;
+void wake_any_sleeper(Worker* self) noexcept;
 void wake_carried_by(Klt* klt) noexcept;
 // worker: the caller's, guard up; null: a foreign thread, or a KLT that has no worker just now.
 void wake_for_pool(Worker* worker, Pool* pool) noexcept;

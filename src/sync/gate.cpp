@@ -1,0 +1,55 @@
+// gate.cpp: the numbers are the steps of README.md, "Gate".
+#include "sync/gate.hpp"
+
+namespace weft::rt {
+
+using namespace sync_bit;
+
+void gate_open(const GuardedSection& section, Gate& gate) noexcept {
+  WakeList wakes;
+  gate.waiters.take_all(wakes);  // S2
+  gate.state.store(kOpen, std::memory_order_release);  // S3
+  wakes.wake(section.worker);  // S4
+}
+
+void gate_shake(const GuardedSection& section, Gate& gate) noexcept {
+  WakeList wakes;
+  gate.waiters.take_all(wakes);
+  gate.state.store(0, std::memory_order_release);
+  wakes.wake(section.worker);
+}
+
+bool gate_take_out(Gate& gate, Waiter& waiter) noexcept {
+  const uint32_t seen = queue_lock(gate.state);
+  const bool queued = gate.waiters.remove_if_queued(&waiter);
+  gate_unlock(gate, (seen & kOpen) != 0);
+  return queued;
+}
+
+int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+  const int error = !section.can_wait() ? WEFT_ERR_CONTEXT : has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+  if (error != WEFT_OK) {
+    gate_unlock(gate, false);
+    return error;
+  }
+  Waiter self;
+  section.init(self, kind, &gate, deadline);
+  gate.waiters.push_back(&self);  // W2
+  const QueueRelease release{&gate.state, kWaiters, true};
+  const bool woken =
+      section.wait_until(self, release, deadline, [&] { return gate_take_out(gate, self); });
+  return woken ? WEFT_OK : WEFT_ERR_TIMEOUT;
+}
+
+int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+  if (gate.is_open()) return WEFT_OK;
+  GuardedSection section;
+  const uint32_t seen = queue_lock(gate.state);
+  if ((seen & kOpen) != 0) {
+    gate_unlock(gate, true);
+    return WEFT_OK;
+  }
+  return gate_wait_in(section, gate, kind, deadline);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,155 @@
+// timers.cpp: deadlines. Steps as in README.md, "Deadlines".
+#include "worker/timers.hpp"
+
+#include <algorithm>
+
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Not in the workers: a ULT that one has armed may outlive it.
+constexpr unsigned kHeaps = 64;
+struct alignas(64) Heap {
+  TimerHeap heap;
+} heaps[kHeaps];
+
+// How late a deadline may be where the worker that is to look at it runs a ULT that does not come back to
+// Weft. Every time that it passes costs a wake-up.
+constexpr uint64_t kGraceNs = 4'000'000;
+
+// Two sleepers watch: the first one wakes at the earliest deadline; the other one sees, a little later, that it did
+// so. Each is the worker that will wake, and when.
+struct Watch {
+  SpinLock lock;
+  struct Sleeper {
+    Worker* worker = nullptr;
+    std::atomic<uint64_t> until{kNever};
+    void set(Worker* who, uint64_t when) noexcept {
+      worker = who;
+      until.store(when, std::memory_order_seq_cst);
+    }
+  } first, second;  // under lock; `until` is looked at without
+} watch;
+
+TimerHeap& heap_of(const Worker* worker) noexcept { return heaps[worker->index % kHeaps].heap; }
+
+unsigned heaps_used() noexcept {
+  return std::min(kHeaps, runtime.worker_slots.load(std::memory_order_acquire));
+}
+
+// Wakes some of those that are due.
+bool fire_some(Worker* worker, TimerHeap& heap, uint64_t now) noexcept {
+  constexpr unsigned kBatch = 64;  // for others to get the lock
+  unsigned fired = 0;
+  Unit* units[kBatch];
+  unsigned count = 0;
+  heap.pop_due(now, kBatch, [&](Timer* timer) {
+    ++fired;
+    Waiter* waiter = timer->waiter;
+    Unit* unit = waiter->unit;
+    uint32_t state = waiter->state.load(std::memory_order_relaxed);
+    while (state != Waiter::kWoken) {
+      // Acquire, pairs with park(): its context. Once it is not Parked, the frame may go.
+      if (!waiter->state.compare_exchange_weak(state, Waiter::kTimedOut, std::memory_order_acq_rel)) continue;
+      if (state == Waiter::kParked) units[count++] = unit;
+      break;
+    }
+  });
+  for (unsigned i = 0; i < count; ++i) {
+    unit_transition(units[i], UnitState::kReady);
+    make_ready(worker, units[i]);
+  }
+  return fired == kBatch;
+}
+
+void fire(Worker* worker, TimerHeap& heap, uint64_t now) noexcept {
+  while (heap.earliest() <= now && fire_some(worker, heap, now)) {
+  }
+}
+
+bool is_watched(uint64_t earliest) noexcept {
+  const uint64_t until = std::min(watch.first.until.load(std::memory_order_seq_cst),
+                                  watch.second.until.load(std::memory_order_seq_cst));
+  return until <= earliest || until - earliest <= kGraceNs;
+}
+
+}  // namespace
+
+void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) noexcept {
+  timer.deadline = deadline;
+  timer.waiter = &waiter;
+  if (!heap_of(worker).insert(&timer)) return;
+  // Should this worker go on to run something, somebody else has to keep an eye on the deadline.
+  Klt* self = klt_self();
+  if (runtime.sleepers.load(std::memory_order_seq_cst) > 0 && !is_watched(deadline) &&
+      (self->attention.load(std::memory_order_relaxed) & attention::kTimer) == 0) {
+    self->attention.fetch_or(attention::kTimer, std::memory_order_relaxed);
+  }
+}
+
+void timer_disarm(Timer& timer) noexcept {
+  if (timer.heap != nullptr) timer.heap->remove(&timer);
+}
+
+uint64_t timers_earliest() noexcept {
+  uint64_t earliest = kNever;
+  const unsigned used = heaps_used();
+  for (unsigned i = 0; i < used; ++i) earliest = std::min(earliest, heaps[i].heap.earliest());
+  return earliest;
+}
+
+bool timers_pending() noexcept { return timers_earliest() != kNever; }
+
+void timers_poll(Worker* worker) noexcept {
+  TimerHeap& own = heap_of(worker);
+  TimerHeap& other = heaps[worker->timer_turn++ % heaps_used()].heap;
+  if (own.earliest() == kNever && other.earliest() == kNever) return;
+  const uint64_t now = now_ns();
+  fire(worker, own, now);
+  fire(worker, other, now);
+}
+
+void timers_look(Worker* worker) noexcept {
+  constexpr uint32_t kEvery = 16;
+  if (++worker->timer_look % kEvery == 0) timers_poll(worker);
+}
+
+void timers_poll_all(Worker* worker, uint64_t now) noexcept {
+  const unsigned used = heaps_used();
+  for (unsigned i = 0; i < used; ++i) fire(worker, heaps[i].heap, now);
+}
+
+void timers_news(Worker* worker) noexcept {
+  klt_self()->attention.fetch_and(~attention::kTimer, std::memory_order_relaxed);
+  const uint64_t earliest = timers_earliest();
+  if (earliest == kNever || runtime.sleepers.load(std::memory_order_seq_cst) <= 0) return;
+  if (!is_watched(earliest)) wake_any_sleeper(worker);
+}
+
+uint64_t timers_watch(Worker* worker) noexcept {
+  const uint64_t earliest = timers_earliest();
+  if (earliest == kNever) return kNever;
+  const uint64_t late = earliest > kNever - kGraceNs ? kNever : earliest + kGraceNs;
+  uint64_t until = kNever;
+  watch.lock.lock();
+  if (earliest < watch.first.until.load(std::memory_order_relaxed)) {
+    watch.first.set(worker, earliest);
+    until = earliest;
+  } else if (late < watch.second.until.load(std::memory_order_relaxed)) {
+    watch.second.set(worker, late);
+    until = late;
+  }
+  watch.lock.unlock();
+  return until;
+}
+
+void timers_unwatch(Worker* worker) noexcept {
+  watch.lock.lock();
+  if (watch.first.worker == worker) watch.first.set(nullptr, kNever);
+  if (watch.second.worker == worker) watch.second.set(nullptr, kNever);
+  watch.lock.unlock();
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,36 @@
+// timers.hpp: who looks at the deadlines, and when. Protocol: README.md, "Deadlines".
+#pragma once
+
+#include <cstdint>
+
+#include "time/timer_heap.hpp"
+
+namespace weft::rt {
+
+struct Waiter;
+struct Worker;
+
+// The waiter, a ULT's, is contended; it is woken with the state TimedOut, unless somebody else wakes it
+// before. Guard up.
+void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) noexcept;
+// Before the waiter's frame goes. Guard up.
+void timer_disarm(Timer& timer) noexcept;
+
+bool timers_pending() noexcept;
+// kNever: none.
+uint64_t timers_earliest() noexcept;
+// Wakes those whose deadline has come, of this worker and, in turn, of another one. Guard up.
+void timers_poll(Worker* worker) noexcept;
+// Now and then the same: at places that are passed all the time.
+void timers_look(Worker* worker) noexcept;
+// The same of all workers.
+void timers_poll_all(Worker* worker, uint64_t now) noexcept;
+// The owner's answer to attention::kTimer.
+void timers_news(Worker* worker) noexcept;
+
+// A worker that has said that it sleeps: until when; kNever: until it is woken.
+uint64_t timers_watch(Worker* worker) noexcept;
+// It sleeps no longer.
+void timers_unwatch(Worker* worker) noexcept;
+
+}  // namespace weft::rt
