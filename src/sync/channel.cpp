@@ -1,0 +1,231 @@
+// channel.cpp: the bounded channel. Protocol and proof: README.md, "Channel".
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "sync/wait_queue.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+namespace {
+
+// Waits with its element, or with room for one.
+struct ChannelWaiter : Waiter {
+  void* element = nullptr;  // constant
+  bool closed = false;      // the waker, under kQueue: nothing was sent
+};
+
+struct Channel {
+  std::atomic<uint32_t> state{0};  // any thread: kQueue
+  // constant
+  size_t capacity;
+  size_t element_size;
+  char* buffer;  // a ring
+  // under kQueue
+  bool closed = false;
+  size_t first = 0;
+  size_t count = 0;
+  WaitQueue senders{};    // with room for none of them
+  WaitQueue receivers{};  // with nothing there
+
+  void lock() noexcept { queue_lock(state); }
+  // Release, pairs with the acquire of lock().
+  void unlock() noexcept { state.store(0, std::memory_order_release); }
+  QueueRelease release() noexcept { return {&state, 0, true}; }
+
+  char* slot(size_t i) noexcept {
+    const size_t at = first + i;
+    return buffer + (at < capacity ? at : at - capacity) * element_size;
+  }
+  void copy(void* to, const void* from) const noexcept { std::memcpy(to, from, element_size); }
+};
+
+Channel* channel_of(weft_channel_t channel) noexcept { return reinterpret_cast<Channel*>(channel); }
+
+// C1. True: done, and the lock is given back. False: it has to wait.
+bool send_now(const GuardedSection& section, Channel& channel, const void* element, int* error) noexcept {
+  *error = channel.closed ? WEFT_ERR_CLOSED : WEFT_OK;
+  WakeList wakes;
+  if (channel.closed) {
+  } else if (auto* receiver = static_cast<ChannelWaiter*>(channel.receivers.pop_front())) {
+    channel.copy(receiver->element, element);
+    wakes.add(receiver);
+  } else if (channel.count < channel.capacity) {
+    channel.copy(channel.slot(channel.count++), element);
+  } else {
+    return false;
+  }
+  channel.unlock();
+  wakes.wake(section.worker);
+  return true;
+}
+
+void drop_first(Channel& channel) noexcept {
+  if (++channel.first == channel.capacity) channel.first = 0;
+  --channel.count;
+}
+
+// C2. The same for a receiver. A sender that waits moves up.
+bool receive_now(const GuardedSection& section, Channel& channel, void* element, int* error) noexcept {
+  *error = WEFT_OK;
+  WakeList wakes;
+  auto* sender = static_cast<ChannelWaiter*>(channel.senders.pop_front());
+  if (channel.count > 0) {
+    channel.copy(element, channel.slot(0));
+    drop_first(channel);
+    if (sender != nullptr) channel.copy(channel.slot(channel.count++), sender->element);
+  } else if (sender != nullptr) {
+    channel.copy(element, sender->element);
+  } else if (channel.closed) {
+    *error = WEFT_ERR_CLOSED;
+  } else {
+    return false;
+  }
+  if (sender != nullptr) wakes.add(sender);
+  channel.unlock();
+  wakes.wake(section.worker);
+  return true;
+}
+
+// C3. Precondition: the lock.
+int wait_in(GuardedSection& section, Channel& channel, WaitQueue& queue, WaitKind kind, void* element,
+            uint64_t deadline) noexcept {
+  const int error = !section.can_wait() ? WEFT_ERR_CONTEXT : has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+  if (error != WEFT_OK) {
+    channel.unlock();
+    return error;
+  }
+  ChannelWaiter self;
+  section.init(self, kind, &channel, deadline);
+  self.element = element;
+  queue.push_back(&self);
+  const auto take_out = [&] {
+    channel.lock();
+    const bool queued = queue.remove_if_queued(&self);
+    channel.unlock();
+    return queued;
+  };
+  if (!section.wait_until(self, channel.release(), deadline, take_out)) return WEFT_ERR_TIMEOUT;
+  return self.closed ? WEFT_ERR_CLOSED : WEFT_OK;
+}
+
+int send(Channel& channel, const void* element, uint64_t deadline, bool wait) noexcept {
+  GuardedSection section;
+  channel.lock();
+  int error;
+  if (send_now(section, channel, element, &error)) return error;
+  if (wait) {
+    return wait_in(section, channel, channel.senders, WaitKind::kChannelSend, const_cast<void*>(element), deadline);
+  }
+  channel.unlock();
+  return WEFT_ERR_BUSY;
+}
+
+int receive(Channel& channel, void* element, uint64_t deadline, bool wait) noexcept {
+  GuardedSection section;
+  channel.lock();
+  int error;
+  if (receive_now(section, channel, element, &error)) return error;
+  if (wait) {
+    return wait_in(section, channel, channel.receivers, WaitKind::kChannelReceive, element, deadline);
+  }
+  channel.unlock();
+  return WEFT_ERR_BUSY;
+}
+
+// C4.
+void turn_away(WaitQueue& queue, WakeList& wakes) noexcept {
+  while (auto* waiter = static_cast<ChannelWaiter*>(queue.pop_front())) {
+    waiter->closed = true;
+    wakes.add(waiter);
+  }
+}
+
+bool bad(weft_channel_t channel, const void* element) noexcept {
+  return channel == nullptr || (element == nullptr && channel_of(channel)->element_size != 0);
+}
+
+}  // namespace
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+int weft_channel_create(size_t capacity, size_t size, weft_channel_t* channel) {
+  if (channel == nullptr) return WEFT_ERR_INVALID;
+  size_t bytes;
+  if (__builtin_mul_overflow(capacity, size, &bytes)) return WEFT_ERR_NO_MEMORY;
+  char* buffer = bytes != 0 ? static_cast<char*>(std::malloc(bytes)) : nullptr;
+  auto* made = new (std::nothrow) Channel{.capacity = capacity, .element_size = size, .buffer = buffer};
+  if (made == nullptr || (bytes != 0 && buffer == nullptr)) {
+    std::free(buffer);
+    delete made;
+    return WEFT_ERR_NO_MEMORY;
+  }
+  *channel = reinterpret_cast<weft_channel_t>(made);
+  return WEFT_OK;
+}
+
+int weft_channel_free(weft_channel_t* channel) {
+  if (channel == nullptr || *channel == nullptr) return WEFT_ERR_INVALID;
+  Channel* c = channel_of(*channel);
+  {
+    GuardedSection section;
+    c->lock();  // whoever is just being let through has done with it
+    const bool waiting = !c->senders.empty() || !c->receivers.empty();
+    c->unlock();
+    if (waiting) return WEFT_ERR_STATE;
+  }
+  std::free(c->buffer);
+  delete c;
+  *channel = nullptr;
+  return WEFT_OK;
+}
+
+int weft_channel_send(weft_channel_t channel, const void* element) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : send(*channel_of(channel), element, kNever, true);
+}
+
+int weft_channel_send_until(weft_channel_t channel, const void* element, uint64_t deadline) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : send(*channel_of(channel), element, deadline, true);
+}
+
+int weft_channel_trysend(weft_channel_t channel, const void* element) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : send(*channel_of(channel), element, kNever, false);
+}
+
+int weft_channel_receive(weft_channel_t channel, void* element) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : receive(*channel_of(channel), element, kNever, true);
+}
+
+int weft_channel_receive_until(weft_channel_t channel, void* element, uint64_t deadline) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : receive(*channel_of(channel), element, deadline, true);
+}
+
+int weft_channel_tryreceive(weft_channel_t channel, void* element) {
+  return bad(channel, element) ? WEFT_ERR_INVALID : receive(*channel_of(channel), element, kNever, false);
+}
+
+int weft_channel_close(weft_channel_t channel) {
+  if (channel == nullptr) return WEFT_ERR_INVALID;
+  Channel& c = *channel_of(channel);
+  GuardedSection section;
+  WakeList wakes;
+  c.lock();
+  const bool closed = c.closed;
+  c.closed = true;
+  turn_away(c.receivers, wakes);
+  turn_away(c.senders, wakes);
+  c.unlock();
+  wakes.wake(section.worker);
+  return closed ? WEFT_ERR_STATE : WEFT_OK;
+}
+
+size_t weft_channel_size(weft_channel_t channel) {
+  if (channel == nullptr) return 0;
+  Channel& c = *channel_of(channel);
+  GuardedSection section;
+  c.lock();
+  const size_t count = c.count;
+  c.unlock();
+  return count;
+}
