@@ -269,4 +269,10 @@ size_t weft_unit_stack_used(weft_unit_t handle) {
   return stack_used(*unit->stack);
 }
 
+int weft_invoke(weft_fn fn, void* arg) {
+  weft_unit_t unit;
+  const int error = weft_ult_create(fn, arg, nullptr, &unit);
+  return error != WEFT_OK ? error : weft_free(&unit);
+}
+
 }  // extern "C"
