@@ -6,7 +6,7 @@
 set -euo pipefail
 
 run=(g++ make cmake ninja-build pkg-config libhwloc-dev)
-test=("${run[@]}" libgtest-dev spin clang-19)
+test=("${run[@]}" libgtest-dev python3 spin clang-19)
 bench=("${run[@]}" libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
 
 case "${1:-}" in
