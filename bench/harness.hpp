@@ -19,14 +19,16 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bench {
 
 using Params = std::map<std::string, std::string>;
 
-// How a library is set up: for one worker that runs ULTs in order of creation, or for fork-join
-// with work stealing between all workers.
-enum class Mode { kPlain, kForkJoin };
+// How a library is set up: for one worker that runs ULTs in order of creation; for fork-join with
+// work stealing between all workers; or with several workers, each bound to its CPU, whose ULTs stay
+// with them.
+enum class Mode { kPlain, kForkJoin, kPinned };
 
 struct Sample {
   double value = 0;  // in the unit that is reported
@@ -51,6 +53,17 @@ inline double clock_s(clockid_t clock) {
 }
 inline double wall_s() { return clock_s(CLOCK_MONOTONIC); }
 inline double cpu_s() { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
+
+// The CPUs of this run, one per worker; filled by Setup.
+inline std::vector<int> cpus;
+
+// The calling kernel thread, from now on, to the CPU of that worker.
+inline void bind_to_cpu_of(int worker) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpus.at(static_cast<size_t>(worker)), &one);
+  check(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
+}
 
 // The command line: --workers N, --seconds S (time to measure), --param key=value.
 class Setup {
@@ -126,6 +139,7 @@ class Setup {
     for (int cpu = 0; cpu < CPU_SETSIZE && found < workers_; ++cpu) {
       if (CPU_ISSET(cpu, &allowed)) {
         CPU_SET(cpu, &chosen);
+        cpus.push_back(cpu);
         ++found;
       }
     }
@@ -188,15 +202,22 @@ inline size_t thread_stack() {
   return deep ? limit.rlim_cur : 0;
 }
 
-// Of several ways to use a library the fastest is reported, and named.
+// Of several ways to use a library the fastest is reported, and named. Where one makes no sense in a
+// mode, Lib::applies() says so.
 template <class Lib, class Measure>
 void report_best(const Setup& setup, const char* unit, Mode mode, Measure&& measure) {
   Sample best;
   std::string name;
   int variant = 0;
   for (const char* candidate : Lib::kVariants) {
+    const int which = variant++;
+    if constexpr (requires { Lib::applies(mode, which); }) {
+      if (!Lib::applies(mode, which)) {
+        continue;
+      }
+    }
     Lib lib;
-    lib.init(setup.workers(), mode, variant++);
+    lib.init(setup.workers(), mode, which);
     const Sample sample = measure(lib);
     lib.finalize();
     if (name.empty() || sample.value < best.value) {

@@ -12,11 +12,37 @@ TITLES = {
     "uts": "Unbalanced tree search, wall time",
     "skynet": "Skynet: a million leaves, ten children per node",
     "mutex_uncontended": "Lock and unlock a mutex nobody else wants",
+    "mutex_contended": "Lock and unlock a mutex that others want; time of a round in which each ULT does it once",
+    "cond_pingpong": "Condition variables: round trip between two ULTs",
+    "barrier": "A barrier, per phase",
+    "rwlock_read": "Lock and unlock for reading",
+    "channel_pingpong": "Channels: round trip between two ULTs",
+    "timer_lateness": "Sleeping until random deadlines",
     "wake_latency": "Waking an idle worker",
     "idle_cpu": "CPU time of an idle process, two workers",
     "memory_per_ult": "A million suspended ULTs",
     "init_finalize": "Start and stop the runtime",
 }
+
+
+def synchronisation_cases():
+    for hold in ("nothing", "yield"):
+        for workers in (1, 2):
+            yield "mutex_contended", workers, {"ults": "10", "hold": hold}
+    sides = ((1, "together"), (2, "apart"), (2, "free"))
+    for workers, side in sides:
+        yield "cond_pingpong", workers, {"sides": side}
+    for ults in ("2", "16"):
+        for workers in (1, 2):
+            yield "barrier", workers, {"ults": ults}
+    yield "rwlock_read", 1, {"ults": "1"}
+    for ults in ("1", "10"):
+        yield "rwlock_read", 2, {"ults": ults}
+    for capacity in ("1", "0"):
+        for workers, side in sides:
+            yield "channel_pingpong", workers, {"sides": side, "capacity": capacity}
+    for rate in ("1000", "10000"):
+        yield "timer_lateness", 1, {"n": "100000", "rate": rate, "for": "5"}
 
 
 def cases():
@@ -26,6 +52,7 @@ def cases():
             yield "create_join_ult", 1, {"d": percent, "join": join}
     for benchmark in ("create_join_tasklet", "yield", "yield_to", "mutex_uncontended"):
         yield benchmark, 1, {}
+    yield from synchronisation_cases()
     for workers in (1, 2):
         yield "fib", workers, {"n": "35"}
         yield "skynet", workers, {}
@@ -45,6 +72,7 @@ SMALLER = {
     ("fib", "boost_fiber"): {"n": "25"},
     ("fib", "qthreads"): {"n": "25"},
     ("fib", "go"): {"n": "30"},
+    ("timer_lateness", "pthread"): {"n": "1000"},
 }
 
 # Cases that are not run for a library, and why; the report lists them.
@@ -55,6 +83,8 @@ LEFT_OUT = [
     ("uts", {}, "go", "the node kernel is C++, and every library must run the same one"),
     ("fib", {}, "pthread", "15 million kernel threads"),
     ("skynet", {}, "pthread", "1.1 million kernel threads"),
+    ("cond_pingpong", {"sides": "apart"}, "massivethreads", "it cannot hold a thread on a worker"),
+    ("channel_pingpong", {"capacity": "0"}, "qthreads", "a full/empty bit word holds one element"),
 ]
 
 # What Weft is to reach: benchmark, workers (None: any), params, and either
@@ -76,10 +106,29 @@ TARGETS = [
     ("fib", 2, {"n": "35"}, ("speedup", 1.9)),
     ("memory_per_ult", 1, {"what": "resident"}, ("at_most", 4.6)),
     ("memory_per_ult", 1, {"what": "create"}, ("times", {"what": "bare_loop"}, 1.3)),
+    ("mutex_uncontended", 1, {}, ("faster", "pthread", 1)),
+    ("mutex_uncontended", 1, {}, ("faster", "argobots", 1)),
+    ("mutex_contended", 1, {"hold": "nothing"}, ("at_most", 25)),
+    ("mutex_contended", 2, {"hold": "nothing"}, ("at_most", 300)),
+    ("channel_pingpong", 1, {"sides": "together"}, ("at_most", 40)),
+    ("channel_pingpong", 2, {}, ("faster", "go", 1)),
+    ("timer_lateness", 1, {"what": "p99"}, ("times", {"what": "tight_p99"}, 1.2)),
+    ("timer_lateness", 1, {"what": "p99"}, ("times", {"what": "timerfd_p99"}, 1.2)),
+    ("timer_lateness", 1, {"what": "cpu_beyond"}, ("at_most", 1)),
     ("idle_cpu", 2, {}, ("at_most", 0.1)),
     ("wake_latency", 2, {"what": "wake"}, ("times", {"what": "futex"}, 1.3)),
     ("init_finalize", None, {"what": "again"}, ("at_most", 500)),
 ]
+
+
+# And ahead of each of these in every case of:
+AHEAD = {
+    "cond_pingpong": ("pthread", "argobots", "boost_fiber"),
+    "barrier": ("pthread", "argobots", "boost_fiber"),
+    "rwlock_read": ("pthread", "argobots"),
+}
+TARGETS += [(benchmark, None, {}, ("faster", library, 1))
+            for benchmark, libraries in AHEAD.items() for library in libraries]
 
 
 def within(params, row_params):

@@ -191,7 +191,8 @@ def quick(benchmark, params):
     """A smaller case for --quick, or None to skip it."""
     if benchmark == "uts" and params["tree"] != "T1":
         return None
-    smaller = {"fib": {"n": "25"}, "idle_cpu": {"for": "2"}, "memory_per_ult": {"n": "20000"}}
+    smaller = {"fib": {"n": "25"}, "idle_cpu": {"for": "2"}, "memory_per_ult": {"n": "20000"},
+               "timer_lateness": {"n": "20000", "for": "1"}}
     return {**params, **smaller.get(benchmark, {})}
 
 

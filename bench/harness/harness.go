@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -115,6 +116,38 @@ func (s *Setup) TimeCalls(warm, call func()) Sample {
 		runs++
 	}
 	return Sample{total.Value / runs, total.CPU / runs}
+}
+
+// Sides checks the parameter `sides` (see team.hpp), and runs a goroutine as it says: "apart" locks it
+// to a thread of its own, which is as near as Go comes to a place for a goroutine.
+func (s *Setup) Sides() func(body func()) {
+	sides := s.Params["sides"]
+	Check(sides == "together" || sides == "apart" || sides == "free", "sides: together, apart, free")
+	Check((sides == "together") == (s.Workers == 1), "sides=together is for one worker")
+	return func(body func()) {
+		if sides == "apart" {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+		}
+		body()
+	}
+}
+
+// Team runs body(index) in so many goroutines, and returns when all have ended. They start when all
+// are there.
+func Team(goroutines int, body func(index int)) {
+	var there, ended sync.WaitGroup
+	there.Add(goroutines)
+	ended.Add(goroutines)
+	for i := 0; i < goroutines; i++ {
+		go func(index int) {
+			there.Done()
+			there.Wait()
+			body(index)
+			ended.Done()
+		}(i)
+	}
+	ended.Wait()
 }
 
 // Report prints one result; more are parameters of this row alone.

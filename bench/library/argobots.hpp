@@ -2,7 +2,8 @@
 //
 // Plain: one FIFO pool, either the default one or a private one (its documentation's advice where
 // one execution stream alone uses a pool). Fork-join: a RANDWS pool (newest first for the owner)
-// and a RANDWS scheduler per execution stream, as in its own Fibonacci example.
+// and a RANDWS scheduler per execution stream, as in its own Fibonacci example. Pinned: a default
+// scheduler and pool per execution stream, as in its own benchmarks.
 #ifndef WEFT_BENCH_LIBRARY_ARGOBOTS_HPP
 #define WEFT_BENCH_LIBRARY_ARGOBOTS_HPP
 
@@ -20,6 +21,12 @@ struct Argobots {
   using Handle = ABT_thread;
   using Tasklet = ABT_task;
   using Mutex = ABT_mutex;
+  using Cond = ABT_cond;
+  using Barrier = ABT_barrier;
+  using RwLock = ABT_rwlock;
+
+  // A pool that several execution streams push to cannot be private.
+  static bool applies(Mode mode, int variant) { return mode == Mode::kPlain || variant == 0; }
 
   void init(int workers, Mode mode, int variant) {
     if (thread_stack() != 0) {
@@ -29,6 +36,10 @@ struct Argobots {
     ABT_xstream_self(&xstreams_[0]);
     if (mode == Mode::kForkJoin) {
       start_work_stealing(workers);
+      return;
+    }
+    if (mode == Mode::kPinned) {
+      start_pinned(workers);
       return;
     }
     check(workers == 1, "plain mode has one worker");
@@ -55,6 +66,13 @@ struct Argobots {
     check(ABT_thread_create(pool(), F, arg, ABT_THREAD_ATTR_NULL, &handle) == ABT_SUCCESS,
           "ABT_thread_create");
   }
+  // In the pool of that execution stream.
+  template <void (*F)(void*)>
+  void create_on(int worker, Handle& handle, void* arg) {
+    const ABT_pool pool = pools_.at(static_cast<size_t>(worker));
+    check(ABT_thread_create(pool, F, arg, ABT_THREAD_ATTR_NULL, &handle) == ABT_SUCCESS,
+          "ABT_thread_create");
+  }
   void join(Handle& handle) { ABT_thread_free(&handle); }
 
   template <void (*F)(void*)>
@@ -71,6 +89,20 @@ struct Argobots {
   static void create_mutex(Mutex& mutex) { ABT_mutex_create(&mutex); }
   static void lock(Mutex& mutex) { ABT_mutex_lock(mutex); }
   static void unlock(Mutex& mutex) { ABT_mutex_unlock(mutex); }
+
+  static void create_cond(Cond& cond) { ABT_cond_create(&cond); }
+  static void wait(Cond& cond, Mutex& mutex) { ABT_cond_wait(cond, mutex); }
+  static void signal(Cond& cond) { ABT_cond_signal(cond); }
+
+  static void create_barrier(Barrier& barrier, int ults) {
+    check(ABT_barrier_create(static_cast<uint32_t>(ults), &barrier) == ABT_SUCCESS,
+          "ABT_barrier_create");
+  }
+  static void pass(Barrier& barrier) { ABT_barrier_wait(barrier); }
+
+  static void create_rwlock(RwLock& lock) { ABT_rwlock_create(&lock); }
+  static void read_lock(RwLock& lock) { ABT_rwlock_rdlock(lock); }
+  static void read_unlock(RwLock& lock) { ABT_rwlock_unlock(lock); }
 
   // The first ULT waits as well, so that all execution streams are idle.
   void idle(double seconds) {
@@ -118,6 +150,27 @@ struct Argobots {
                             : ABT_xstream_create_basic(ABT_SCHED_RANDWS, workers, order.data(),
                                                        ABT_SCHED_CONFIG_NULL, &xstreams_[i]);
       check(rc == ABT_SUCCESS, "starting an execution stream");
+    }
+  }
+
+  // Binding is done from inside: it does not depend on how Argobots was configured.
+  void start_pinned(int workers) {
+    const auto n = static_cast<size_t>(workers);
+    pools_.resize(n);
+    xstreams_.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      if (i > 0) {
+        check(ABT_xstream_create(ABT_SCHED_NULL, &xstreams_[i]) == ABT_SUCCESS,
+              "ABT_xstream_create");
+      }
+      ABT_xstream_get_main_pools(xstreams_[i], 1, &pools_[i]);
+      const auto bind = [](void* worker) {
+        bind_to_cpu_of(static_cast<int>(reinterpret_cast<intptr_t>(worker)));
+      };
+      ABT_thread thread = ABT_THREAD_NULL;
+      ABT_thread_create(pools_[i], bind, reinterpret_cast<void*>(i), ABT_THREAD_ATTR_NULL,
+                        &thread);
+      ABT_thread_free(&thread);
     }
   }
 

@@ -13,6 +13,8 @@ struct MassiveThreads {
   static constexpr const char* kVariants[] = {"child first", "parent first"};
   using Handle = myth_thread_t;
   using Mutex = myth_mutex_t;
+  using Cond = myth_cond_t;
+  using Barrier = myth_barrier_t;
 
   void init(int workers, Mode, int variant) {
     myth_globalattr_t attr;
@@ -37,12 +39,26 @@ struct MassiveThreads {
       myth_create_ex(&handle, &attr_, run, arg);
     }
   }
+  // It cannot hold a thread on a worker: idle workers steal.
+  template <void (*F)(void*)>
+  void create_on(int, Handle& handle, void* arg) {
+    create<F>(handle, arg);
+  }
   void join(Handle& handle) { myth_join(handle, nullptr); }
   static void yield() { myth_yield_ex(myth_yield_option_local_only); }
 
   static void create_mutex(Mutex& mutex) { myth_mutex_init(&mutex, nullptr); }
   static void lock(Mutex& mutex) { myth_mutex_lock(&mutex); }
   static void unlock(Mutex& mutex) { myth_mutex_unlock(&mutex); }
+
+  static void create_cond(Cond& cond) { myth_cond_init(&cond, nullptr); }
+  static void wait(Cond& cond, Mutex& mutex) { myth_cond_wait(&cond, &mutex); }
+  static void signal(Cond& cond) { myth_cond_signal(&cond); }
+
+  static void create_barrier(Barrier& barrier, int ults) {
+    myth_barrier_init(&barrier, nullptr, ults);
+  }
+  static void pass(Barrier& barrier) { myth_barrier_wait(&barrier); }
 
   void idle(double seconds) { usleep(static_cast<useconds_t>(seconds * 1e6)); }
 

@@ -14,12 +14,33 @@ struct Weft {
   using Handle = weft_unit_t;
   using Tasklet = weft_unit_t;
   using Mutex = weft_mutex_t;
+  using Cond = weft_cond_t;
+  using Barrier = weft_barrier_t;
+  using RwLock = weft_rwlock_t;
 
   struct Event {
     weft_event_t event = WEFT_EVENT_INIT;
     void wait() { weft_event_wait(&event); }
     void set() { weft_event_set(&event); }
     void reset() { weft_event_reset(&event); }
+  };
+
+  class Channel {
+   public:
+    explicit Channel(size_t capacity) {
+      check(weft_channel_create(capacity, sizeof(uint64_t), &channel_) == WEFT_OK,
+            "weft_channel_create");
+    }
+    ~Channel() { weft_channel_free(channel_); }
+    void send(uint64_t value) { weft_channel_send(channel_, &value); }
+    uint64_t receive() {
+      uint64_t value = 0;
+      weft_channel_receive(channel_, &value);
+      return value;
+    }
+
+   private:
+    weft_channel_t channel_ = nullptr;
   };
 
   void init(int workers, Mode, int) {
@@ -33,6 +54,14 @@ struct Weft {
   template <void (*F)(void*)>
   void create(Handle& handle, void* arg) {
     check(weft_ult_create(F, arg, nullptr, &handle) == WEFT_OK, "weft_ult_create");
+  }
+  // On that worker, where it stays.
+  template <void (*F)(void*)>
+  void create_on(int worker, Handle& handle, void* arg) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(static_cast<unsigned>(worker));
+    attr.pinned = true;
+    check(weft_ult_create(F, arg, &attr, &handle) == WEFT_OK, "weft_ult_create");
   }
   void join(Handle& handle) { weft_free(&handle); }
 
@@ -50,6 +79,21 @@ struct Weft {
   static void create_mutex(Mutex& mutex) { mutex = WEFT_MUTEX_INIT; }
   static void lock(Mutex& mutex) { weft_mutex_lock(&mutex); }
   static void unlock(Mutex& mutex) { weft_mutex_unlock(&mutex); }
+
+  static void create_cond(Cond& cond) { cond = WEFT_COND_INIT; }
+  static void wait(Cond& cond, Mutex& mutex) { weft_cond_wait(&cond, &mutex); }
+  static void signal(Cond& cond) { weft_cond_signal(&cond); }
+
+  static void create_barrier(Barrier& barrier, int ults) {
+    barrier = WEFT_BARRIER_INIT(static_cast<uint32_t>(ults));
+  }
+  static void pass(Barrier& barrier) { weft_barrier_wait(&barrier, nullptr); }
+
+  static void create_rwlock(RwLock& lock) { lock = WEFT_RWLOCK_INIT; }
+  static void read_lock(RwLock& lock) { weft_rwlock_rdlock(&lock); }
+  static void read_unlock(RwLock& lock) { weft_rwlock_unlock(&lock); }
+
+  static void sleep_until(uint64_t deadline_ns) { weft_sleep_until(deadline_ns); }
 
   // The primary ULT waits as well, so that all workers are idle.
   void idle(double seconds) {

@@ -1,0 +1,4 @@
+#include "library/argobots.hpp"
+#include "mutex_contended/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::mutex_contended<bench::Argobots>(argc, argv); }

@@ -1,0 +1,6 @@
+#include "library/massivethreads.hpp"
+#include "mutex_contended/kernel.hpp"
+
+int main(int argc, char** argv) {
+  return bench::mutex_contended<bench::MassiveThreads>(argc, argv);
+}

@@ -1,0 +1,4 @@
+#include "library/weft.hpp"
+#include "rwlock_read/kernel.hpp"
+
+int main(int argc, char** argv) { return bench::rwlock_read<bench::Weft>(argc, argv); }

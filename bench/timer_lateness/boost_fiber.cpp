@@ -1,0 +1,7 @@
+#include "library/boost_fiber.hpp"
+#include "timer_lateness/kernel.hpp"
+
+int main(int argc, char** argv) {
+  const bench::Setup setup = bench::timer_setup(argc, argv);
+  return bench::timer_lateness<bench::BoostFiber>(setup);
+}

@@ -1,0 +1,8 @@
+#include "library/weft.hpp"
+#include "timer_lateness/floors.hpp"
+
+int main(int argc, char** argv) {
+  const bench::Setup setup = bench::timer_setup(argc, argv);
+  bench::report_floors(setup);
+  return bench::timer_lateness<bench::Weft>(setup);
+}
