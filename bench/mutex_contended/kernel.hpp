@@ -1,6 +1,7 @@
 // mutex_contended: `ults` ULTs per worker lock and unlock one mutex. The kernel of Argobots' own
 // benchmark (sync_ops): the result is wall time divided by the pairs of one ULT, that is, ns for a
-// round in which every ULT locks and unlocks once.
+// round in which every ULT locks and unlocks once. (sync_ops itself starts its clock when one of ten
+// ULTs is done already, and prints nine tenths of this on one worker.)
 //
 // hold=nothing: the section is empty, as there: on one worker nobody ever finds it locked, on two
 // the workers fight for it. hold=yield: who holds it yields, so all others come and queue.
