@@ -2,6 +2,7 @@
 #include "pool/pool.hpp"
 
 #include "klt/guard.hpp"
+#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 using namespace weft::rt;
@@ -57,6 +58,7 @@ size_t weft_pool_size(weft_pool_t pool) { return pool != nullptr ? from_handle(p
 weft_unit_t weft_pool_pop(weft_pool_t pool) {
   if (pool == nullptr) return nullptr;
   Worker* worker = guard_enter();
+  if (worker != nullptr) timers_look(worker);  // a user's scheduler may look for nothing but units
   Unit* unit = from_handle(pool)->pop(worker);
   if (worker != nullptr) guard_leave(worker);
   return to_handle(unit);

@@ -12,6 +12,7 @@ using namespace weft_test;
 
 constexpr uint64_t kMs = 1'000'000;
 
+class OneWorkerPrimitives : public OneWorkerTest {};
 class Primitives : public WorkersTest {};
 INSTANTIATE_TEST_SUITE_P(Workers, Primitives, kWorkerCounts);
 
@@ -79,6 +80,25 @@ TEST_P(Primitives, ASleeperIsWokenWhileItsWorkerComputes) {
   }
   EXPECT_TRUE(awake);
   EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_F(OneWorkerPrimitives, DeadlinesComeUnderASchedulerThatNeverIdles) {
+  weft_sched_ops_t ops{};
+  ops.run = [](weft_sched_t sched, void*) {
+    weft_pool_t pool;
+    weft_sched_pools(sched, 1, &pool);
+    while (!weft_sched_should_stop(sched)) {
+      if (weft_unit_t unit = weft_pool_pop(pool)) weft_sched_run(sched, unit);
+    }
+  };
+  weft_worker_t self = weft_worker_self();
+  weft_sched_t before = weft_worker_sched(self);
+  weft_sched_t sched;
+  ASSERT_TRUE(ok(weft_sched_create_user(&ops, nullptr, 0, nullptr, &sched)));
+  ASSERT_TRUE(ok(weft_worker_set_sched(self, sched)));
+  EXPECT_TRUE(ok(weft_sleep(3 * kMs)));
+  ASSERT_TRUE(ok(weft_worker_set_sched(self, before)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
 }
 
 // ---- timed waits ----
@@ -169,8 +189,6 @@ TEST_P(Primitives, RecursiveMutexCountsItsOwner) {
     EXPECT_TRUE(ok(weft_recursive_mutex_unlock(&mutex)));
   });
 }
-
-class OneWorkerPrimitives : public OneWorkerTest {};
 
 TEST_F(OneWorkerPrimitives, MutexIsHandedToWaitersHereInTheOrderOfTheirRank) {
   weft_mutex_t mutex = WEFT_MUTEX_INIT;
