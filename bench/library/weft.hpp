@@ -31,7 +31,7 @@ struct Weft {
       check(weft_channel_create(capacity, sizeof(uint64_t), &channel_) == WEFT_OK,
             "weft_channel_create");
     }
-    ~Channel() { weft_channel_free(channel_); }
+    ~Channel() { weft_channel_free(&channel_); }
     void send(uint64_t value) { weft_channel_send(channel_, &value); }
     uint64_t receive() {
       uint64_t value = 0;
