@@ -1,8 +1,10 @@
-# What is installed: headers, libraries, and how CMake and pkg-config find them.
+# What is installed: headers, libraries, and how CMake and pkg-config find them. Nothing of it says
+# where it is installed, so a tree can be moved. The reference: docs.cmake.
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS ${WEFT_INSTALLED} EXPORT weft)
 install(EXPORT weft NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${package_dir})
 
@@ -12,7 +14,21 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in weft-config.cmak
 install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
         DESTINATION ${package_dir})
 
-# Relative, so that an installation can be moved.
+# For a program that links libweft.a, C programs included, hence the C++ library.
+list(TRANSFORM HWLOC_LIBRARY_DIRS PREPEND "-L" OUTPUT_VARIABLE libraries)
+list(APPEND libraries -lhwloc -lweft_noudev -l${WEFT_CXX_RUNTIME} -lpthread -lm)
+list(JOIN libraries " " libraries)
+set(WEFT_PC_LIBS "")
+set(WEFT_PC_LIBS_PRIVATE "${libraries}")
+if(NOT WEFT_SHARED)
+  set(WEFT_PC_LIBS " ${libraries}")
+  set(WEFT_PC_LIBS_PRIVATE "")
+endif()
 file(RELATIVE_PATH WEFT_PC_UP "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft.pc.in weft.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.md" PATTERN api EXCLUDE)

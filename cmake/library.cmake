@@ -11,6 +11,7 @@ endif()
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED hwloc)
+list(REMOVE_ITEM HWLOC_LIBRARY_DIRS "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 find_package(Threads REQUIRED)
 
 file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
@@ -27,7 +28,8 @@ set_source_files_properties(
   ${PROJECT_SOURCE_DIR}/src/api/join.cpp
   PROPERTIES COMPILE_OPTIONS -fno-omit-frame-pointer)
 
-function(weft_configure target)
+# hwloc: PUBLIC where a program that uses the target must link it too.
+function(weft_configure target hwloc)
   if(WEFT_ISA STREQUAL x86_64)
     target_compile_options(${target} PRIVATE -mno-red-zone)  # the switch pushes words of its own
   endif()
@@ -37,16 +39,22 @@ function(weft_configure target)
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
             ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_SANITIZE})
   target_include_directories(${target} SYSTEM PRIVATE ${HWLOC_INCLUDE_DIRS})
-  target_link_directories(${target} PUBLIC ${HWLOC_LIBRARY_DIRS})
-  target_compile_features(${target} PUBLIC cxx_std_20)
-  # By name, not by path: a program linked with -static then finds libhwloc.a.
+  # hwloc by name, not by path: a program linked with -static then finds libhwloc.a.
+  target_link_directories(${target} ${hwloc} ${HWLOC_LIBRARY_DIRS})
+  target_link_libraries(${target} ${hwloc} hwloc Threads::Threads)
+  # A project in C alone knows no features of C++.
+  target_compile_features(${target} PUBLIC $<$<BOOL:$<CXX_COMPILER_ID>>:cxx_std_20>)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
 endfunction()
 
 add_library(weft_static STATIC ${WEFT_SOURCES})
 add_library(weft::static ALIAS weft_static)
-weft_configure(weft_static)
-target_link_libraries(weft_static PUBLIC hwloc Threads::Threads)
+weft_configure(weft_static PUBLIC)
+# A project in C alone does not link the C++ library by itself.
+set(WEFT_CXX_RUNTIME ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER WEFT_CXX_RUNTIME INCLUDE REGEX "^(std)?c\\+\\+$")
+list(REMOVE_DUPLICATES WEFT_CXX_RUNTIME)
+target_link_libraries(weft_static INTERFACE $<$<NOT:$<BOOL:$<CXX_COMPILER_ID>>>:${WEFT_CXX_RUNTIME}>)
 set_target_properties(weft_static PROPERTIES OUTPUT_NAME weft EXPORT_NAME static)
 
 # Tests and benchmarks that look inside link this one: the static library and its private headers.
@@ -71,12 +79,11 @@ set(WEFT_INSTALLED weft_static weft_noudev weft_static_program)
 if(WEFT_SHARED)
   add_library(weft_shared SHARED ${WEFT_SOURCES})
   add_library(weft::weft ALIAS weft_shared)
-  weft_configure(weft_shared)
-  target_link_libraries(weft_shared PRIVATE hwloc Threads::Threads)
+  weft_configure(weft_shared PRIVATE)
   set(map ${PROJECT_SOURCE_DIR}/src/weft.map)
   target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now)
   set_target_properties(weft_shared PROPERTIES
-    OUTPUT_NAME weft EXPORT_NAME weft SOVERSION 0 LINK_DEPENDS ${map})
+    OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
   list(APPEND WEFT_INSTALLED weft_shared)
 else()
   add_library(weft::weft ALIAS weft_static)
