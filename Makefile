@@ -1,10 +1,16 @@
-# The three commands that need no reading: make run, make test, make bench.
+# The commands that need no reading:
+#   make run          an example, on all cores
+#   make test         everything that is tested
+#   make bench        beside other libraries
+#   make install      to PREFIX (/usr/local), below DESTDIR; make uninstall takes it away again
+#   make deb          Debian packages in build/deb
 # Everything else is CMake with the presets of CMakePresets.json (build/<preset>).
 
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 BUILD = cmake --build --parallel $(JOBS) --preset
 
-.PHONY: run test bench clean
+.PHONY: run test bench install uninstall deb clean
 
 run:
 	@tools/setup.sh run
@@ -20,6 +26,21 @@ bench:
 	@tools/setup.sh bench
 	@cmake --preset release -DWEFT_BENCH=ON -Wno-dev
 	@$(BUILD) release --target bench
+
+install:
+	@tools/setup.sh install
+	@cmake --preset release -DWEFT_TESTS=OFF -DWEFT_BENCH=OFF -UWEFT_DOCS \
+	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) -Wno-dev
+	@$(BUILD) release
+	@cmake --install build/release
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+uninstall:
+	@tools/uninstall.sh build/release/install_manifest.txt
+
+deb:
+	@tools/setup.sh deb
+	@tools/deb.sh build/deb
 
 clean:
 	rm -rf build

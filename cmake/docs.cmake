@@ -2,7 +2,7 @@
 # Doxygen is found, unless WEFT_DOCS says otherwise.
 
 find_package(Doxygen QUIET)
-find_package(Python3 QUIET COMPONENTS Interpreter)
+find_package(Python3 3.9 QUIET COMPONENTS Interpreter)
 set(can_document OFF)
 if(DOXYGEN_FOUND AND Python3_FOUND)
   set(can_document ON)

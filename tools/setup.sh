@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# setup.sh run|test|bench: makes sure that what a make target needs is installed.
+# setup.sh run|test|bench|install|deb: makes sure that what a make target needs is installed.
 #
 # Installs what is missing with apt, as root or through a sudo that asks nothing; otherwise prints
 # the one line to run, and fails.
 set -euo pipefail
 
 run=(g++ make cmake ninja-build pkg-config libhwloc-dev)
-test=("${run[@]}" libgtest-dev python3 spin clang-19)
+install=("${run[@]}" python3 doxygen doxygen2man)
+deb=("${install[@]}" dpkg-dev debhelper lintian)
+test=("${install[@]}" libgtest-dev spin clang-19)
 bench=("${run[@]}" libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
 
 case "${1:-}" in
   run) packages=("${run[@]}") ;;
   test) packages=("${test[@]}") ;;
   bench) packages=("${bench[@]}") ;;
-  *) echo "usage: $0 run|test|bench" >&2; exit 2 ;;
+  install) packages=("${install[@]}") ;;
+  deb) packages=("${deb[@]}") ;;
+  *) echo "usage: $0 run|test|bench|install|deb" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
@@ -32,13 +36,13 @@ for package in "${packages[@]}"; do
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-install="apt-get install -y --no-install-recommends ${missing[*]}"
+command="apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -eq 0 ]; then
   as_root=()
 elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
   as_root=(sudo -n)
 else
-  echo "setup: missing packages; run:  sudo apt-get update && sudo $install" >&2
+  echo "setup: missing packages; run:  sudo apt-get update && sudo $command" >&2
   exit 1
 fi
 

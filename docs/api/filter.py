@@ -9,7 +9,7 @@ Doxygen reads comments of its own form only. Ours are plain, and this is how the
 
 "Context:", "Errors:" and "Throws" become headings. What the top of a C header says of all its
 functions ("Context of all ...") is said of each of its groups; with --pages of each function, and the
-group's text too, since a man page stands alone. There headings are marked for man.sh by "§".
+group's text too, since a man page stands alone. There headings are marked for build.sh by "§".
 """
 import pathlib
 import re
@@ -19,13 +19,14 @@ PATH = pathlib.Path(sys.argv[-1])
 PAGES = "--pages" in sys.argv[1:-1]
 # In comments errors are named without their prefix.
 ERROR = re.compile(r"\b(?:%s)\b" % "|".join(
-    re.findall(r"\bWEFT_ERR_(\w+),", PATH.with_name("weft.h").read_text())))
+    re.findall(r"\bWEFT_ERR_(\w+),", PATH.with_name("weft.h").read_text("utf-8"))))
 
 COMMENT = re.compile(r"\s*//(.*)")
 HEADING = re.compile(r"// ---- (.*?) -+$")
 TRAILING = re.compile(r"(.*\S)\s*// (.*)")
 SECTION = re.compile(r"(?:^| )(?=(Context|Errors|Throws)\b)"
                      r"(?:(?:Context|Errors)(?: of all[^:]*)?:|Throws(?: weft::error:)?) ")
+# In what is said of the context: the sentence that says whether the function waits.
 WAITS = re.compile(r"(?:^|[.;] )([^.;]*(?:[Bb]lock|[Ss]uspend|[Ww]ait)[^.]*\.)")
 
 
@@ -177,4 +178,5 @@ class Filter:
             yield "/// @}\n"
 
 
-sys.stdout.writelines(Filter().run(PATH.read_text().splitlines()))
+sys.stdout.reconfigure(encoding="utf-8")
+sys.stdout.writelines(Filter().run(PATH.read_text("utf-8").splitlines()))
