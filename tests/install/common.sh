@@ -1,0 +1,28 @@
+# Sourced by the tests here, which CTest runs with:
+#   SOURCE     the source tree           BUILD     the build that is installed
+#   SCRATCH    a folder for this test    CC, CXX   the build's compilers
+#   LIBDIR     where libraries go in a prefix, and likewise MANDIR, DOCDIR
+set -euo pipefail
+tree=$(dirname "$SCRATCH")/tree # put there by the test `tree`
+programs=$SOURCE/tests/programs
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# Whether it runs, and that it is linked as it should be: with libweft.so.0, or without it.
+check_program() {
+  local program=$1 form=$2 needed
+  "$program" > "$program.out" || fail "$program ended with $?"
+  needed=$(readelf -d "$program" | grep NEEDED || true)
+  case $form in
+    shared) grep -q 'libweft\.so\.0' <<< "$needed" || fail "$program is not linked with libweft.so.0" ;;
+    archive)
+      if grep -q libweft <<< "$needed"; then fail "$program is linked with libweft.so"; fi
+      # The stand-in for libudev is for programs without the real one only.
+      if nm "$program" | grep -q udev_new; then fail "$program has Weft's stand-in for libudev"; fi
+      ;;
+    static) [ -z "$needed" ] || fail "$program is not fully static: $needed" ;;
+  esac
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs into a scratch prefix, and looks whether all is there, and nothing that says where.
+. "$(dirname "$0")/common.sh"
+rm -rf "$SCRATCH"
+# CMake notes what was installed last; `make uninstall` is not to hear of this.
+manifest=$BUILD/install_manifest.txt
+rm -f "$SCRATCH.manifest"
+[ ! -e "$manifest" ] || cp "$manifest" "$SCRATCH.manifest"
+DESTDIR='' cmake --install "$BUILD" --prefix "$SCRATCH" > "$SCRATCH.log"
+rm "$manifest"
+[ ! -e "$SCRATCH.manifest" ] || mv "$SCRATCH.manifest" "$manifest"
+
+version=$(sed -n 's/^ *project(weft VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")
+cd "$SCRATCH"
+for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/libweft.so \
+  "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc \
+  $DOCDIR/LICENSE; do
+  [ -e "$file" ] || fail "$file is not installed"
+done
+[ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" -type f | wc -l)" ] ||
+  fail "include/ is not what the source has"
+readelf -d $LIBDIR/libweft.so | grep -q 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
+if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
+if grep -rnF -e "$SOURCE" -e "$BUILD" -e "$PWD" $LIBDIR/cmake $LIBDIR/pkgconfig include; then
+  fail "these say where Weft was built or installed"
+fi
+
+header=$(awk '/define WEFT_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' include/weft/weft.h)
+[ "$header" = "$version" ] || fail "weft.h says $header, the build $version"
+packaged=$(PKG_CONFIG_PATH=$LIBDIR/pkgconfig pkg-config --modversion weft)
+[ "$packaged" = "$version" ] || fail "weft.pc says $packaged, the build $version"
