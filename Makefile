@@ -29,14 +29,14 @@ bench:
 
 install:
 	@tools/setup.sh install
-	@cmake --preset release -DWEFT_TESTS=OFF -DWEFT_BENCH=OFF -UWEFT_DOCS \
-	  -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) -Wno-dev
-	@$(BUILD) release
-	@cmake --install build/release
+	@cmake --preset release -B build/install -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) -UWEFT_DOCS \
+	  -DWEFT_TESTS=OFF -DWEFT_EXAMPLES=OFF -DCMAKE_COMPILE_WARNING_AS_ERROR=OFF -Wno-dev
+	@cmake --build build/install --parallel $(JOBS)
+	@cmake --install build/install
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
 uninstall:
-	@tools/uninstall.sh build/release/install_manifest.txt
+	@tools/uninstall.sh build/install/install_manifest.txt
 
 deb:
 	@tools/setup.sh deb

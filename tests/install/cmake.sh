@@ -3,9 +3,9 @@
 . "$(dirname "$0")/common.sh"
 tree=$(realpath "${1:-$tree}")
 rm -rf "$SCRATCH"
-languages=(C 'C;CXX')
-[ -z "${ONLY_C:-}" ] || languages=(C)
-for languages in "${languages[@]}"; do
+sets=(C 'C;CXX')
+[ -z "${ONLY_C:-}" ] || sets=(C)
+for languages in "${sets[@]}"; do
   build=$SCRATCH/${languages/;/}
   cmake -S "$SOURCE/tests/install/consumer" -B "$build" -G Ninja -DCMAKE_PREFIX_PATH="$tree" \
     -DLANGUAGES="$languages" -DPROGRAMS="$programs" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX"

@@ -29,3 +29,12 @@ done
 grep -q '^\.SH CONTEXT' "$tree/$MANDIR/man3/weft_join.3" || fail "weft_join(3) does not say where it may be called"
 grep -q '^\.SH BLOCKING' "$tree/$MANDIR/man3/weft_join.3" || fail "weft_join(3) does not say that it blocks"
 grep -q 'WEFT_ERR_JOINED' "$tree/$MANDIR/man3/weft_join.3" || fail "weft_join(3) does not say its errors"
+
+if ! command -v man > /dev/null; then
+  echo "no man here: whether the pages can be shown was not looked at"
+  exit 0
+fi
+for page in "$tree/$MANDIR"/man3/*.3; do
+  said=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 > /dev/null)
+  [ -z "$said" ] || fail "$page: $said"
+done

@@ -2,13 +2,7 @@
 # Installs into a scratch prefix, and looks whether all is there, and nothing that says where.
 . "$(dirname "$0")/common.sh"
 rm -rf "$SCRATCH"
-# CMake notes what was installed last; `make uninstall` is not to hear of this.
-manifest=$BUILD/install_manifest.txt
-rm -f "$SCRATCH.manifest"
-[ ! -e "$manifest" ] || cp "$manifest" "$SCRATCH.manifest"
 DESTDIR='' cmake --install "$BUILD" --prefix "$SCRATCH" > "$SCRATCH.log"
-rm "$manifest"
-[ ! -e "$SCRATCH.manifest" ] || mv "$SCRATCH.manifest" "$manifest"
 
 version=$(sed -n 's/^ *project(weft VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")
 cd "$SCRATCH"
