@@ -22,11 +22,13 @@ if [ -n "${2:-}" ]; then
   for group in xml/group__*.xml; do
     "$2" -m -d xml -o man/man3 -p "Weft $1" -H "Weft" -D "$today" -I weft/weft.h "${group#xml/}" > /dev/null
   done
-  # The headings that filter.py has marked; and doxygen2man names a holder of rights who is not ours.
+  # The headings that filter.py has marked; doxygen2man names a holder of rights who is not ours.
   sed -i -e '/^\.PP$/{N;s/^\.PP\n§\(.*\)$/.SH \U\1/}' -e '/^\.SH "COPYRIGHT"$/,$d' \
     -e '/^\.SH SEE ALSO$/,$s/^\\fIweft_/\\fIweft.h\\fR(3), &/' man/man3/*.3
   cp pages/man3/weft.h.3 pages/man3/weft-*.3 pages/man3/weft_*_t.3 man/man3/
-  sed -i '/^\.SH "Author"$/,$d' man/man3/weft.h.3 man/man3/weft-*.3 man/man3/weft_*_t.3
+  # Doxygen leaves NAME without a text where there is none, and a quote where it begins a command.
+  sed -i -e '/^\.SH NAME$/{n;/ \\- /!s/$/ \\- part of weft.h/}' -e "s/^'/\\\\\&'/" -e '/^\.SH "Author"$/,$d' \
+    man/man3/weft.h.3 man/man3/weft-*.3 man/man3/weft_*_t.3
 fi
 
 cat warnings.txt warnings-pages.txt >&2
