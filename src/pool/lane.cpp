@@ -1,6 +1,7 @@
 #include "pool/lane.hpp"
 
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "base/check.hpp"
@@ -9,8 +10,12 @@
 namespace weft::rt {
 namespace {
 
-constexpr uint32_t kFirstRing = 1024;
-constexpr size_t kFirstForks = 4096;
+// Pages of their own, so that they lie on the node of the owner, which touches them first.
+template <class T>
+T** map_array(size_t length) noexcept {
+  void* memory = mmap(nullptr, length * sizeof(T*), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED ? static_cast<T**>(memory) : nullptr;
+}
 
 // Only its worker may run it: it is pinned, or runs on the stack of a unit that is.
 bool stays_here(const Unit* unit) noexcept {
@@ -21,32 +26,44 @@ bool stays_here(const Unit* unit) noexcept {
 
 }  // namespace
 
-Lane::Lane(Worker* owner) : Pool(WEFT_POOL_DEQUE, WEFT_ACCESS_MPMC, true), mask(kFirstRing - 1) {
+Lane::Lane(Worker* owner, void* memory)
+    : Pool(WEFT_POOL_DEQUE, WEFT_ACCESS_MPMC, true),
+      slots(static_cast<Unit**>(memory)),
+      mask(kFirstRing - 1),
+      first_slots(slots) {
   lane_owner = owner;
-  slots = static_cast<Unit**>(std::calloc(kFirstRing, sizeof(Unit*)));
-  auto** forks = static_cast<weft_fork_t**>(std::calloc(kFirstForks + 2, sizeof(weft_fork_t*)));
-  if (forks == nullptr) return;
-  fork_start = forks + 1;
+  first_fork_start = reinterpret_cast<weft_fork_t**>(slots + kFirstRing) + 1;
+  fork_start = first_fork_start;
   fork_end = fork_start + kFirstForks;
   fork_top.store(fork_start, std::memory_order_relaxed);
   fork_low.store(fork_start, std::memory_order_relaxed);
 }
 
 Lane::~Lane() {
-  std::free(slots);
-  if (fork_start != nullptr) std::free(fork_start - 1);
+  unmap_slots();
+  unmap_forks();
+}
+
+void Lane::unmap_slots() noexcept {
+  if (slots != first_slots) WEFT_CHECK(munmap(slots, (size_t{mask} + 1) * sizeof *slots) == 0);
+}
+
+void Lane::unmap_forks() noexcept {
+  if (fork_start == first_fork_start) return;
+  const auto length = static_cast<size_t>(fork_end - fork_start) + 2;
+  WEFT_CHECK(munmap(fork_start - 1, length * sizeof *fork_start) == 0);
 }
 
 void Lane::grow() noexcept {
   const uint32_t old_size = mask + 1;
   const uint32_t size = old_size * 2;
-  auto** bigger = static_cast<Unit**>(std::calloc(size, sizeof(Unit*)));
+  Unit** bigger = map_array<Unit>(size);
   WEFT_CHECK(bigger != nullptr && "out of memory for the list of ready units");
   const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
   for (uint32_t i = ring_head.load(std::memory_order_relaxed); i != tail; ++i) {
     bigger[i & (size - 1)] = slots[i & mask];
   }
-  std::free(slots);
+  unmap_slots();
   slots = bigger;
   mask = size - 1;
 }
@@ -160,10 +177,10 @@ bool Lane::grow_forks() noexcept {
   if (top != fork_end) return top < fork_end;  // beyond: the lane takes none
   const auto used = static_cast<size_t>(top - fork_start);
   const auto low = static_cast<size_t>(fork_low.load(std::memory_order_relaxed) - fork_start);
-  auto** bigger = static_cast<weft_fork_t**>(std::calloc(2 * used + 2, sizeof(weft_fork_t*)));
+  weft_fork_t** bigger = map_array<weft_fork_t>(2 * used + 2);
   if (bigger == nullptr) return false;
   std::memcpy(bigger, fork_start - 1, (used + 1) * sizeof *bigger);
-  std::free(fork_start - 1);
+  unmap_forks();
   fork_start = bigger + 1;
   fork_end = fork_start + 2 * used;
   fork_low.store(fork_start + low, std::memory_order_relaxed);

@@ -36,10 +36,14 @@ namespace weft::rt {
 inline constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the shared part first
 
 struct Lane final : Pool {
-  explicit Lane(Worker* owner);
-  ~Lane() override;
+  static constexpr uint32_t kFirstRing = 1024;
+  static constexpr size_t kFirstForks = 4094;
+  static constexpr size_t kFirstBytes = (kFirstRing + kFirstForks + 2) * sizeof(void*);
 
-  bool usable() const noexcept { return slots != nullptr && fork_start != nullptr; }  // else: no memory
+  // memory: kFirstBytes of zeros in whole pages, which outlive the lane. Nothing is written there before the
+  // owner does, so that they lie where it runs.
+  Lane(Worker* owner, void* memory);
+  ~Lane() override;
 
   void push(Worker* worker, Unit* unit) override;
   Unit* pop(Worker* worker) override;
@@ -167,6 +171,9 @@ struct Lane final : Pool {
   std::atomic<weft_fork_t**> fork_low;  // the oldest that is still here
   weft_fork_t** fork_start = nullptr;             // fork_start[-1] is null
   weft_fork_t** fork_end = nullptr;
+  // constant
+  Unit** first_slots = nullptr;            // until it has grown
+  weft_fork_t** first_fork_start = nullptr;
 
   // any worker
   alignas(64) SpinLock lock;
@@ -177,6 +184,8 @@ struct Lane final : Pool {
 
  private:
   void grow() noexcept;
+  void unmap_slots() noexcept;
+  void unmap_forks() noexcept;
   Unit* make_fork_unit(Worker* maker, weft_fork_t* fork) noexcept;
 };
 

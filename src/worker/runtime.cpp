@@ -294,7 +294,7 @@ void retire(Worker* worker) noexcept {
 void delete_retired() noexcept {
   while (Worker* worker = retired) {
     retired = worker->next_retired;
-    delete worker;
+    worker_unmap(worker);
   }
 }
 
@@ -302,11 +302,11 @@ void delete_retired() noexcept {
 
 Worker* worker_create(Sched* sched) noexcept {
   Worker* worker = reuse_retired();
-  if (worker == nullptr) worker = new (std::nothrow) Worker;
+  if (worker == nullptr) worker = worker_map();
   if (worker == nullptr) return nullptr;
   if (Stack* stack = stack_acquire()) set_sched_stack(worker, stack);
   Sched* own = nullptr;
-  if (worker->lane.usable() && sched == nullptr) sched = own = make_default_sched(worker);
+  if (sched == nullptr) sched = own = make_default_sched(worker);
   const int index = worker->sched_stack != nullptr && sched != nullptr ? reserve_slot(worker) : -1;
   if (index < 0) {
     if (worker->sched_stack != nullptr) stack_release(worker->sched_stack);

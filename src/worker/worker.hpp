@@ -47,7 +47,7 @@ enum class WorkerState : uint32_t {
 };
 
 struct alignas(64) Worker {
-  Worker() noexcept : lane(this) {}
+  explicit Worker(void* lane_memory) noexcept : lane(this, lane_memory) {}
 
   // constant
   unsigned index = 0;
@@ -94,6 +94,11 @@ struct alignas(64) Worker {
     return parent != nullptr ? parent_stack : sched_stack;
   }
 };
+
+// In whole pages that it shares with no other worker: the record, which its creator writes, then the lane's arrays,
+// which its carrier touches first. What a worker gets of its own in future goes here too. Null: out of memory.
+Worker* worker_map() noexcept;
+void worker_unmap(Worker* worker) noexcept;
 
 // Whether the worker's main scheduler takes units out of the pool.
 inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {

@@ -7,6 +7,7 @@
 // of plain arrays that says where every unit is and what each operation must return. States met
 // before, with as many steps to go, are not walked again: same bytes, same future.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "pool/lane.hpp"
+#include "support/bare_workers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -133,10 +135,15 @@ struct World {
     for (auto& fork : forks) fork = {};
   }
 
+  // As Lane::grow() has it.
+  static Unit** map_slots(size_t length) {
+    void* memory = mmap(nullptr, length * sizeof(Unit*), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    return static_cast<Unit**>(memory);
+  }
+
   // Two slots, so that it grows soon; and positions that are about to wrap round.
   static void shrink(Lane& lane) {
-    std::free(lane.slots);
-    lane.slots = static_cast<Unit**>(std::calloc(2, sizeof(Unit*)));
     lane.mask = 1;
     lane.ring_head.store(~uint32_t{0} - 1);
     lane.ring_tail.store(~uint32_t{0} - 1);
@@ -181,8 +188,8 @@ struct World {
       const uint32_t mask = to.mask;
       std::memcpy(static_cast<void*>(&to), image.bytes, sizeof to);
       if (to.mask != mask) {
-        std::free(slots);
-        slots = static_cast<Unit**>(std::calloc(to.mask + 1, sizeof(Unit*)));
+        if (slots != to.first_slots) munmap(slots, (mask + 1) * sizeof(Unit*));
+        slots = to.mask == 1 ? to.first_slots : map_slots(to.mask + 1);
       }
       to.slots = slots;
       std::memcpy(slots, image.slots, (to.mask + 1) * sizeof(Unit*));
@@ -195,7 +202,7 @@ struct World {
     model = from.model;
   }
 
-  Worker workers[2];
+  const weft_test::BareWorkers<2> workers;
   Unit units[kUnits];
   weft_fork_t forks[kForks];
   Model model;
@@ -859,8 +866,9 @@ TEST(Claim, LooksAgainUnderTheLock) {
   enum { kStays, kGone, kBackReady, kInOtherLane, kReused, kPicked, kReusedElsewhere, kOutcomes };
   for (int round = 0; round < 20 * kOutcomes; ++round) {
     const int outcome = round % kOutcomes;
-    Worker owner;
-    Worker other;
+    const weft_test::BareWorkers<2> workers;
+    Worker& owner = workers[0];
+    Worker& other = workers[1];
     Unit unit;
     unit_transition(&unit, UnitState::kFresh);
     owner.lane.push_shared(&unit);

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/bare_workers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -33,7 +34,7 @@ struct Fixture {
   }
 
   std::vector<Unit> units;
-  Worker workers[3];
+  const weft_test::BareWorkers<3> workers;
 };
 
 // Workers 0 and 1 have it among the pools of their main schedulers.
