@@ -17,11 +17,17 @@ constexpr int kMadvGuardInstall = 102;
 
 StackOptions options_now;
 
-bool kernel_has_guards() noexcept {
+bool probe_guards() noexcept {
   char* page = stack_memory_map(kPage);
   if (page == nullptr) return false;
   const bool has = madvise(page, kPage, kMadvGuardInstall) == 0;
   stack_memory_unmap(page, kPage);
+  return has;
+}
+
+// Four system calls, a tenth of the time of initialise and finalise: asked once.
+bool kernel_has_guards() noexcept {
+  static const bool has = probe_guards();
   return has;
 }
 
