@@ -45,7 +45,8 @@ struct StackOptions {
 void stack_setup(const StackOptions& options) noexcept;
 const StackOptions& stack_options() noexcept;
 
-// A stack of the default size. Null: out of memory. Precondition: guard up, or not a KLT.
+// A stack of the default size, near the CPU that the caller runs on. Null: out of memory. Precondition: guard
+// up, or not a KLT.
 Stack* stack_acquire() noexcept;
 void stack_release(Stack* stack) noexcept;
 

@@ -48,7 +48,7 @@ size_t stacks_of_a_batch(size_t pitch) noexcept {
 
 }  // namespace
 
-StackBatch* stack_batch_map() noexcept {
+StackBatch* stack_batch_map(unsigned node) noexcept {
   StackBatch* batch = record_acquire();
   if (batch == nullptr) return nullptr;
   batch->pitch = stack_options().default_size + 2 * kPage;  // the guard, and room for colours
@@ -64,6 +64,7 @@ StackBatch* stack_batch_map() noexcept {
   }
   batch->full = ~uint64_t{0} >> (64 - stacks);
   batch->fresh = batch->full;
+  batch->node = node;
   return batch;
 }
 

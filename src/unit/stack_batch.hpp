@@ -31,6 +31,7 @@ struct StackBatch {
   char* base = nullptr;
   size_t pitch = 0;   // from one stack to the next
   uint64_t full = 0;  // a bit for each stack
+  unsigned node = 0;  // where its memory is to be: where those run who take stacks of it
   // under the global cache's lock
   uint64_t fresh = 0;
   uint64_t cold = 0;
@@ -69,7 +70,7 @@ class BatchList {
 };
 
 // Maps a batch of stacks as stack_options() says, all fresh, on no shelf. Null: out of memory.
-StackBatch* stack_batch_map() noexcept;
+StackBatch* stack_batch_map(unsigned node) noexcept;
 // Precondition: no stack of it is out.
 void stack_batch_unmap(StackBatch* batch) noexcept;
 

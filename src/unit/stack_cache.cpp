@@ -12,10 +12,15 @@
 // one. Rejected: MADV_DONTNEED of all but the record's page (it keeps exactly the page that most
 // stacks have); MADV_FREE (the memory still counts as resident, so nobody sees that it was given
 // back).
+//
+// Each NUMA node has shelves of its own. A batch belongs to the node where it was mapped, and its stacks
+// come back there, whoever returns them. A worker takes from its own node, rather from a new batch than
+// from another node, and from others only when there is no memory for one.
 #include <mutex>
 
 #include "base/check.hpp"
 #include "base/spin_lock.hpp"
+#include "os/numa.hpp"
 #include "unit/stack_batch.hpp"
 #include "unit/stack_map.hpp"
 
@@ -25,16 +30,23 @@ namespace {
 constexpr size_t kKeepWarm = 64;      // what trimming leaves: the next small burst is free
 constexpr unsigned kTrimAtOnce = 32;  // some 30 µs
 
+struct NodeCache {
+  BatchList shelves[4];  // by Shelf; [kNone] holds batches without a free stack
+  size_t warm_total = 0;
+
+  BatchList& shelf(Shelf which) noexcept { return shelves[static_cast<size_t>(which)]; }
+};
+
 struct GlobalCache {
   // any thread, under `lock`
   SpinLock lock;
-  BatchList shelves[4];  // by Shelf; [kNone] holds batches without a free stack
-  size_t warm_total = 0;
+  NodeCache nodes[kNodes];
+  unsigned nodes_used = 1;  // no batch is of a node from here on
 };
 
 constinit GlobalCache cache;
 
-BatchList& shelf(Shelf which) noexcept { return cache.shelves[static_cast<size_t>(which)]; }
+NodeCache& home_of(const StackBatch* batch) noexcept { return cache.nodes[batch->node]; }
 
 // All of these: lock held.
 
@@ -46,13 +58,13 @@ Shelf shelf_for(const StackBatch* batch) noexcept {
 
 void put_on_shelf(StackBatch* batch, Shelf where) noexcept {
   batch->shelf = where;
-  shelf(where).push_front(batch);
+  home_of(batch).shelf(where).push_front(batch);
 }
 
 void refile(StackBatch* batch) noexcept {
   const Shelf where = shelf_for(batch);
   if (where == batch->shelf) return;
-  shelf(batch->shelf).remove(batch);
+  home_of(batch).shelf(batch->shelf).remove(batch);
   put_on_shelf(batch, where);
 }
 
@@ -62,22 +74,22 @@ void put_warm(Stack* stack) noexcept {
   batch->warm = stack;
   ++batch->warm_count;
   --batch->out;
-  ++cache.warm_total;
+  ++home_of(batch).warm_total;
   refile(batch);
 }
 
-Stack* take_warm() noexcept {
-  if (cache.warm_total == 0) return nullptr;
-  StackBatch* batch = shelf(Shelf::kWarm).front();
+Stack* take_warm(NodeCache& node) noexcept {
+  if (node.warm_total == 0) return nullptr;
+  StackBatch* batch = node.shelf(Shelf::kWarm).front();
   if (batch == nullptr) {
-    batch = shelf(Shelf::kWhole).front();
+    batch = node.shelf(Shelf::kWhole).front();
     while (batch->warm == nullptr) batch = batch->next;  // warm_total > 0: there is one
   }
   Stack* stack = batch->warm;
   batch->warm = stack->next;
   --batch->warm_count;
   ++batch->out;
-  --cache.warm_total;
+  --node.warm_total;
   refile(batch);
   return stack;
 }
@@ -97,6 +109,15 @@ Slot take_slot(StackBatch* batch) noexcept {
   ++batch->out;
   refile(batch);
   return slot;
+}
+
+// A warm stack, or a slot to make one of. Neither: the node has none.
+Stack* take_any(NodeCache& node, Slot& slot) noexcept {
+  if (Stack* stack = take_warm(node)) return stack;
+  StackBatch* batch = node.shelf(Shelf::kBare).front();
+  if (batch == nullptr) batch = node.shelf(Shelf::kWhole).front();
+  if (batch != nullptr) slot = take_slot(batch);
+  return nullptr;
 }
 
 void put_slot(const Slot& slot) noexcept {
@@ -128,16 +149,29 @@ Stack* make_stack(Slot slot) noexcept {
   return stack;
 }
 
-Stack* acquire_from_new_batch() noexcept {
-  StackBatch* batch = stack_batch_map();
+Stack* acquire_from_new_batch(unsigned node) noexcept {
+  StackBatch* batch = stack_batch_map(node);
   if (batch == nullptr) return nullptr;
   Slot slot;
   {
     std::scoped_lock hold(cache.lock);
+    if (cache.nodes_used <= node) cache.nodes_used = node + 1;
     put_on_shelf(batch, shelf_for(batch));
     slot = take_slot(batch);
   }
   return make_stack(slot);
+}
+
+// Out of memory: what other nodes have left.
+Stack* acquire_from_afar() noexcept {
+  Slot slot;
+  {
+    std::scoped_lock hold(cache.lock);
+    for (unsigned i = 0; i < cache.nodes_used && slot.batch == nullptr; ++i) {
+      if (Stack* stack = take_any(cache.nodes[i], slot)) return stack;
+    }
+  }
+  return slot.batch != nullptr ? make_stack(slot) : nullptr;
 }
 
 void chill(Stack* stack) noexcept {
@@ -150,40 +184,64 @@ void chill(Stack* stack) noexcept {
   put_slot(slot);
 }
 
-// A whole batch that can go without leaving less than kKeepWarm; off its shelf. Null: none.
+// All of these: lock held.
+
+// A whole batch that can go without leaving less than kKeepWarm. Null: none.
+StackBatch* surplus_batch(NodeCache& node) noexcept {
+  StackBatch* batch = node.shelf(Shelf::kWhole).front();
+  if (batch == nullptr) return nullptr;
+  if (batch->warm != nullptr && node.warm_total < batch->warm_count + kKeepWarm) return nullptr;
+  return batch;
+}
+
+bool node_has_surplus(NodeCache& node) noexcept {
+  return surplus_batch(node) != nullptr || node.warm_total > kKeepWarm;
+}
+
+// From here on: lock not held.
+
+// Off its shelf.
 StackBatch* take_surplus_batch() noexcept {
   std::scoped_lock hold(cache.lock);
-  StackBatch* batch = shelf(Shelf::kWhole).front();
-  if (batch == nullptr) return nullptr;
-  if (batch->warm != nullptr && cache.warm_total < batch->warm_count + kKeepWarm) return nullptr;
-  shelf(Shelf::kWhole).remove(batch);
-  cache.warm_total -= batch->warm_count;
-  return batch;
+  for (unsigned i = 0; i < cache.nodes_used; ++i) {
+    NodeCache& node = cache.nodes[i];
+    if (StackBatch* batch = surplus_batch(node)) {
+      node.shelf(Shelf::kWhole).remove(batch);
+      node.warm_total -= batch->warm_count;
+      return batch;
+    }
+  }
+  return nullptr;
 }
 
 Stack* take_surplus_stack() noexcept {
   std::scoped_lock hold(cache.lock);
-  return cache.warm_total > kKeepWarm ? take_warm() : nullptr;
+  for (unsigned i = 0; i < cache.nodes_used; ++i) {
+    if (cache.nodes[i].warm_total > kKeepWarm) return take_warm(cache.nodes[i]);
+  }
+  return nullptr;
 }
 
 bool surplus_left() noexcept {
   std::scoped_lock hold(cache.lock);
-  const StackBatch* whole = shelf(Shelf::kWhole).front();
-  return cache.warm_total > kKeepWarm || (whole != nullptr && whole->warm == nullptr);
+  for (unsigned i = 0; i < cache.nodes_used; ++i) {
+    if (node_has_surplus(cache.nodes[i])) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
 Stack* stack_acquire() noexcept {
+  const unsigned node = current_node();
   Slot slot;
   {
     std::scoped_lock hold(cache.lock);
-    if (Stack* stack = take_warm()) return stack;
-    StackBatch* batch = shelf(Shelf::kBare).front();
-    if (batch == nullptr) batch = shelf(Shelf::kWhole).front();
-    if (batch != nullptr) slot = take_slot(batch);
+    if (Stack* stack = take_any(cache.nodes[node], slot)) return stack;
   }
-  return slot.batch != nullptr ? make_stack(slot) : acquire_from_new_batch();
+  if (slot.batch != nullptr) return make_stack(slot);
+  Stack* stack = acquire_from_new_batch(node);
+  return stack != nullptr ? stack : acquire_from_afar();
 }
 
 void stack_release(Stack* stack) noexcept {
@@ -207,20 +265,24 @@ bool stack_trim() noexcept {
 
 void stack_release_all() noexcept {
   std::scoped_lock hold(cache.lock);
-  for (BatchList& list : cache.shelves) {
-    while (StackBatch* batch = list.front()) {
-      list.remove(batch);
-      stack_batch_unmap(batch);
+  for (NodeCache& node : cache.nodes) {
+    for (BatchList& list : node.shelves) {
+      while (StackBatch* batch = list.front()) {
+        list.remove(batch);
+        stack_batch_unmap(batch);
+      }
     }
+    node.warm_total = 0;
   }
-  cache.warm_total = 0;
+  cache.nodes_used = 1;
 }
 
 Stack* StackCache::refill() noexcept {
+  const unsigned node = current_node();
   {
     std::scoped_lock hold(cache.lock);
     while (count < kBatch) {
-      Stack* stack = take_warm();
+      Stack* stack = take_warm(cache.nodes[node]);
       if (stack == nullptr) break;
       stack->next = head;
       head = stack;

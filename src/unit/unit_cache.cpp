@@ -5,6 +5,11 @@
 // chunk, in a global list. A slab is never unmapped before unit_slabs_release(), so a stale pointer
 // to a descriptor can always be looked at and says kFree, or is another unit.
 //
+// Near memory: new descriptors are constructed, and their pages so touched first, by the worker that wants
+// them; each NUMA node has a slab of its own for that, and a list of chunks.
+// The chunks of other nodes come before new ones: units that are made here and always end
+// there would take more and more memory.
+//
 // A chunk is a list of free descriptors through `next`, with its length in `slot` of its head,
 // which links to the next chunk through `prev`: a worker takes or leaves hundreds without walking
 // them.
@@ -14,6 +19,7 @@
 #include <new>
 
 #include "base/spin_lock.hpp"
+#include "os/numa.hpp"
 #include "unit/unit.hpp"
 
 namespace weft::rt {
@@ -22,17 +28,24 @@ namespace {
 constexpr size_t kSlabBytes = size_t{256} << 10;
 constexpr unsigned kMadeAtOnce = 32;  // two pages
 
-struct alignas(64) Slab {
-  Slab* next;                  // constant once it is the first one
-  std::atomic<unsigned> made;  // under `lock`; read by anybody: [0, made) are constructed
-  Unit* units() noexcept { return reinterpret_cast<Unit*>(this + 1); }
+// The places of a slab are numbered by units; the first one is the head.
+struct alignas(Unit) Slab {
+  Slab* next;     // constant once it is the first one
+  size_t bytes;   // constant
+  unsigned end;   // constant: how many places it has
+  std::atomic<unsigned> made;  // under `lock`; read by anybody: [1, made) are constructed
+  Unit* units() noexcept { return reinterpret_cast<Unit*>(this); }
 };
-
-constexpr unsigned kSlabUnits = (kSlabBytes - sizeof(Slab)) / sizeof(Unit);
+static_assert(sizeof(Slab) <= sizeof(Unit));
 
 constinit SpinLock lock;
-constinit std::atomic<Slab*> slabs{nullptr};  // newest first; only it has descriptors to make
-constinit Unit* chunks = nullptr;             // under `lock`
+constinit std::atomic<Slab*> slabs{nullptr};  // newest first
+struct NodeStock {
+  Slab* slab;    // that has descriptors to make, or is used up; null: none yet
+  Unit* chunks;
+};
+constinit NodeStock stocks[kNodes] = {};  // under `lock`
+constinit unsigned nodes_used = 1;        // under `lock`: no chunk is in a stock from here on
 
 unsigned chunk_length(const Unit* head) noexcept {
   return head->slot.load(std::memory_order_relaxed);
@@ -44,15 +57,17 @@ void set_chunk_length(Unit* head, unsigned length) noexcept {
 
 // All of these: lock held.
 
-void push_chunk(Unit* head, unsigned length) noexcept {
+void push_chunk(unsigned node, Unit* head, unsigned length) noexcept {
   set_chunk_length(head, length);
-  head->prev = chunks;
-  chunks = head;
+  head->prev = stocks[node].chunks;
+  stocks[node].chunks = head;
+  if (nodes_used <= node) nodes_used = node + 1;
 }
 
-Unit* pop_chunk() noexcept {
-  Unit* head = chunks;
-  if (head != nullptr) chunks = head->prev;
+Unit* pop_chunk(unsigned node) noexcept {
+  Unit* head = stocks[node].chunks;
+  for (unsigned i = 0; head == nullptr && i < nodes_used; ++i) head = stocks[node = i].chunks;
+  if (head != nullptr) stocks[node].chunks = head->prev;
   return head;
 }
 
@@ -60,21 +75,23 @@ Slab* add_slab() noexcept {
   void* memory =
       mmap(nullptr, kSlabBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), {0}};
+  const auto end = static_cast<unsigned>(kSlabBytes / sizeof(Unit));
+  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), kSlabBytes, end, {1}};
   // Release, pairs with the acquire in unit_for_each(): the slab's head is written.
   slabs.store(slab, std::memory_order_release);
   return slab;
 }
 
 // Constructs a chunk of new descriptors. Null: out of memory.
-Unit* make_chunk() noexcept {
-  Slab* slab = slabs.load(std::memory_order_relaxed);
-  if (slab == nullptr || slab->made.load(std::memory_order_relaxed) == kSlabUnits) {
-    slab = add_slab();
-    if (slab == nullptr) return nullptr;
+Unit* make_chunk(unsigned node) noexcept {
+  Slab*& slab = stocks[node].slab;
+  if (slab == nullptr || slab->made.load(std::memory_order_relaxed) == slab->end) {
+    Slab* const fresh = add_slab();
+    if (fresh == nullptr) return nullptr;
+    slab = fresh;
   }
   const unsigned from = slab->made.load(std::memory_order_relaxed);
-  const unsigned to = kSlabUnits - from < kMadeAtOnce ? kSlabUnits : from + kMadeAtOnce;
+  const unsigned to = slab->end - from < kMadeAtOnce ? slab->end : from + kMadeAtOnce;
   Unit* head = nullptr;
   for (unsigned i = to; i-- > from;) {
     Unit* unit = ::new (slab->units() + i) Unit;
@@ -99,11 +116,12 @@ constinit Quarantine quarantine;
 }  // namespace
 
 Unit* UnitCache::refill() noexcept {
+  const unsigned node = current_node();
   Unit* chunk;
   {
     std::scoped_lock hold(lock);
-    chunk = pop_chunk();
-    if (chunk == nullptr) chunk = make_chunk();
+    chunk = pop_chunk(node);
+    if (chunk == nullptr) chunk = make_chunk(node);
   }
   if (chunk == nullptr) return nullptr;
   head = chunk->next;
@@ -119,26 +137,29 @@ void UnitCache::spill() noexcept {
   last->next = nullptr;
   const unsigned length = count - (kMost - kBatch);
   count = kMost - kBatch;
+  const unsigned node = current_node();
   std::scoped_lock hold(lock);
-  push_chunk(chunk, length);
+  push_chunk(node, chunk, length);
 }
 
 void UnitCache::drain() noexcept {
   if (head == nullptr) return;
   {
+    const unsigned node = current_node();
     std::scoped_lock hold(lock);
-    push_chunk(head, count);
+    push_chunk(node, head, count);
   }
   head = nullptr;
   count = 0;
 }
 
 Unit* unit_acquire_global() noexcept {
+  const unsigned node = current_node();
   std::scoped_lock hold(lock);
-  Unit* unit = pop_chunk();
-  if (unit == nullptr) unit = make_chunk();
+  Unit* unit = pop_chunk(node);
+  if (unit == nullptr) unit = make_chunk(node);
   if (unit == nullptr) return nullptr;
-  if (unit->next != nullptr) push_chunk(unit->next, chunk_length(unit) - 1);
+  if (unit->next != nullptr) push_chunk(node, unit->next, chunk_length(unit) - 1);
   return unit;
 }
 
@@ -146,15 +167,17 @@ void unit_release_global(Unit* unit) noexcept {
   if constexpr (kDebugBuild) {
     if ((unit = unit_quarantine(unit)) == nullptr) return;
   }
+  const unsigned node = current_node();
   std::scoped_lock hold(lock);
   unsigned length = 1;
   unit->next = nullptr;
-  if (chunks != nullptr && chunk_length(chunks) < UnitCache::kBatch) {
-    Unit* rest = pop_chunk();
+  const Unit* const newest = stocks[node].chunks;
+  if (newest != nullptr && chunk_length(newest) < UnitCache::kBatch) {
+    Unit* rest = pop_chunk(node);
     length += chunk_length(rest);
     unit->next = rest;
   }
-  push_chunk(unit, length);
+  push_chunk(node, unit, length);
 }
 
 Unit* unit_quarantine(Unit* unit) noexcept {
@@ -173,7 +196,7 @@ void unit_for_each(void (*f)(Unit*, void*), void* context) noexcept {
   // No lock: this also runs while a program crashes. Slabs are only ever added.
   for (Slab* slab = slabs.load(std::memory_order_acquire); slab != nullptr; slab = slab->next) {
     const unsigned made = slab->made.load(std::memory_order_acquire);
-    for (unsigned i = 0; i < made; ++i) {
+    for (unsigned i = 1; i < made; ++i) {
       Unit* unit = slab->units() + i;
       if (unit_state(unit) != UnitState::kFree) f(unit, context);
     }
@@ -185,10 +208,11 @@ void unit_slabs_release() noexcept {
   Slab* slab = slabs.exchange(nullptr, std::memory_order_relaxed);
   while (slab != nullptr) {
     Slab* next = slab->next;
-    WEFT_CHECK(munmap(slab, kSlabBytes) == 0);
+    WEFT_CHECK(munmap(slab, slab->bytes) == 0);
     slab = next;
   }
-  chunks = nullptr;
+  for (NodeStock& stock : stocks) stock = {};
+  nodes_used = 1;
   for (Unit*& unit : quarantine.units) unit = nullptr;
   quarantine.at = 0;
 }

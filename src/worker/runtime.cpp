@@ -11,6 +11,7 @@
 #include "klt/hand_over.hpp"
 #include "os/cpu_set.hpp"
 #include "os/membarrier.hpp"
+#include "os/numa.hpp"
 #include "os/overflow.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
@@ -119,11 +120,18 @@ Unit* make_primary(Worker* worker, Klt* klt) noexcept {
   return unit;
 }
 
-int start_workers(unsigned count, const std::vector<Pu>& pus) noexcept {
+// What this thread writes of a worker that will run elsewhere is to lie there.
+Worker* create_for(const Pu* pu, int nodes) noexcept {
+  const PreferNode prefer(pu != nullptr && nodes > 1 ? pu->node : -1);
+  return worker_create(nullptr);
+}
+
+int start_workers(unsigned count, const std::vector<Pu>& pus, int nodes) noexcept {
   for (unsigned i = 0; i < count; ++i) {
-    Worker* worker = i == 0 ? runtime.workers[0].load() : worker_create(nullptr);
+    const Pu* pu = pus.empty() ? nullptr : &pus[i % pus.size()];
+    Worker* worker = i == 0 ? runtime.workers[0].load() : create_for(pu, nodes);
     if (worker == nullptr) return WEFT_ERR_NO_MEMORY;
-    if (!pus.empty()) worker->cpu.store(pus[i % pus.size()].cpu, std::memory_order_relaxed);
+    if (pu != nullptr) worker->cpu.store(pu->cpu, std::memory_order_relaxed);
     if (i == 0) {
       bind_carrier(runtime.initial, worker);
     } else if (const int error = worker_start(worker); error != WEFT_OK) {
@@ -157,7 +165,7 @@ int start_running(const Options& options) {
   klt_set_claim_floor(runtime.primary->claim_floor);
   const Topology* topology = read_topology();
   const unsigned count = choose_worker_count(options, topology);
-  return start_workers(count, choose_pus(options, topology));
+  return start_workers(count, choose_pus(options, topology), topology != nullptr ? topology->nodes : 1);
 }
 
 // ---- the end ----------------------------------------------------------------------------------
