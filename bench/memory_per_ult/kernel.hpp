@@ -1,12 +1,15 @@
 // memory_per_ult: n ULTs (default a million) that are all suspended in the middle.
 //
-// what=resident: KiB resident for each, page tables of the kernel not counted. what=create: ns to
-// create each and run it up to its suspension. what=bare_loop: ns to install a guard page and touch
-// one fresh page per stack in a bare loop, in the same process: the floor of the line before.
+// what=resident: KiB resident for each, page tables of the kernel not counted; what=huge: how much of that is in
+// huge pages. what=create: ns to create each and run it up to its suspension; what=faults: page faults
+// meanwhile, for each. what=end: ns to resume each, run it to its end and join it. what=bare_loop: ns to
+// install a guard page and touch one fresh page per stack in a bare loop, in the same process: the floor of
+// `create`.
 #ifndef WEFT_BENCH_MEMORY_PER_ULT_KERNEL_HPP
 #define WEFT_BENCH_MEMORY_PER_ULT_KERNEL_HPP
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <memory>
 
@@ -18,13 +21,32 @@
 
 namespace bench {
 
-inline double resident_kib() {
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  long pages = 0;
-  check(file != nullptr && std::fscanf(file, "%*s %ld", &pages) == 1, "/proc/self/statm");
-  std::fclose(file);
-  return static_cast<double>(pages * sysconf(_SC_PAGESIZE)) / 1024;
-}
+struct Memory {
+  double resident_kib = 0;  // reserved huge pages included, which the kernel's own "resident" leaves out
+  double huge_kib = 0;
+  double faults = 0;
+
+  static Memory now() {
+    std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "r");
+    check(file != nullptr, "/proc/self/smaps_rollup");
+    Memory memory;
+    char line[256];
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+      double kib = 0;
+      if (std::sscanf(line, "Rss: %lf", &kib) == 1) memory.resident_kib += kib;
+      if (std::sscanf(line, "AnonHugePages: %lf", &kib) == 1) memory.huge_kib += kib;
+      if (std::sscanf(line, "Private_Hugetlb: %lf", &kib) == 1) {
+        memory.resident_kib += kib;
+        memory.huge_kib += kib;
+      }
+    }
+    std::fclose(file);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    memory.faults = static_cast<double>(usage.ru_minflt);
+    return memory;
+  }
+};
 
 // One guard at the bottom and one touched page at the top of each stack-sized piece.
 inline Sample bare_loop(size_t count, size_t piece) {
@@ -72,7 +94,7 @@ int memory_per_ult(int argc, char** argv) {
   lib.init(1, Mode::kPlain, 0);
   const std::unique_ptr<typename Lib::Handle[]> handles(new typename Lib::Handle[n]());
   warm_up();
-  const double before = resident_kib();
+  const Memory before = Memory::now();
   Sample create = time_once([&] {
     for (size_t i = 0; i < n; ++i) {
       lib.template create<Sleeper<Lib>::run>(handles[i], nullptr);
@@ -83,18 +105,28 @@ int memory_per_ult(int argc, char** argv) {
       }
     }
   });
-  const Sample resident{(resident_kib() - before) / static_cast<double>(n), create.cpu_s};
-  create.value *= 1e9 / static_cast<double>(n);
+  const Memory after = Memory::now();
+  const auto count = static_cast<double>(n);
+  const Sample resident{(after.resident_kib - before.resident_kib) / count, create.cpu_s};
+  const Sample huge{(after.huge_kib - before.huge_kib) / count, create.cpu_s};
+  const Sample faults{(after.faults - before.faults) / count, create.cpu_s};
+  create.value *= 1e9 / count;
 
-  for (size_t i = 0; i < n; ++i) {
-    Lib::resume(handles[i]);
-  }
-  for (size_t i = 0; i < n; ++i) {
-    lib.join(handles[i]);
-  }
+  Sample end = time_once([&] {
+    for (size_t i = 0; i < n; ++i) {
+      Lib::resume(handles[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      lib.join(handles[i]);
+    }
+  });
+  end.value *= 1e9 / count;
   check(Sleeper<Lib>::started == n && Sleeper<Lib>::ended == n, "not every ULT has ended");
   setup.report("KiB", resident, {{"what", "resident"}});
+  setup.report("KiB", huge, {{"what", "huge"}});
   setup.report("ns", create, {{"what", "create"}});
+  setup.report("faults", faults, {{"what", "faults"}});
+  setup.report("ns", end, {{"what", "end"}});
   setup.report("ns", bare, {{"what", "bare_loop"}});
   lib.finalize();
   return 0;

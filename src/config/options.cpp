@@ -55,6 +55,13 @@ constexpr Option kTable[] = {
      "Whether stacks are filled with a pattern, so that a unit can be asked how deep it went. It "
      "costs a write of the whole stack at each use.",
      store<&Options::stack_watermark>},
+    {"WEFT_HUGE_PAGES", OptionType::Word, "off", 0, 0, "off|transparent|explicit",
+     "Whether stacks of the default size and descriptors lie in pages of 2 MiB. `transparent` asks the kernel "
+     "for them; `explicit` takes them from the pool that the machine's administrator has reserved "
+     "(vm.nr_hugepages), and asks as `transparent` does where that is empty. A suspended ULT then takes its whole "
+     "stack of memory, not one page of it, and an overflow of a stack below 2 MiB is noticed later, by a "
+     "canary: docs/memory.md has the figures.",
+     store<&Options::huge_pages>},
     {"WEFT_KLT_SPARE", OptionType::Number, "2", 0, 1024, "",
      "How many kernel threads without work are kept for the next hand-over; more than that end.",
      store<&Options::klt_spare>},

@@ -20,6 +20,13 @@ enum class StackGuard {
   Off,
 };
 
+// Pages for stacks and descriptors.
+enum class HugePages {
+  Off,          // ordinary ones
+  Transparent,  // the kernel is asked for huge ones, and gives them if it has them
+  Explicit,     // from the machine's reserved pool; Transparent where that is empty
+};
+
 // CPUs as the user listed them: the order counts.
 struct CpuList {
   static constexpr int kCapacity = 1024;
@@ -35,6 +42,7 @@ struct Options {
   std::size_t stack_size = 0;  // bytes
   StackGuard stack_guard = StackGuard::Auto;
   bool stack_watermark = false;
+  HugePages huge_pages = HugePages::Off;
   int klt_spare = 0;
 };
 

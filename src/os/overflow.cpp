@@ -95,12 +95,16 @@ void say_who(const Running& running) noexcept {
   }
 }
 
+void say_remedy(size_t size) noexcept {
+  say("weft: give it more by weft_unit_attr_t::stack_size, or all ULTs by WEFT_STACK_SIZE=%zuK\n",
+      2 * size / 1024);
+}
+
 [[noreturn]] void report(const Running& running, const void* address) noexcept {
   const size_t size = running.stack->size;
   say_who(running);
   say(": its stack of %zu bytes is used up (fault at %p)\n", size, address);
-  say("weft: give it more by weft_unit_attr_t::stack_size, or all ULTs by WEFT_STACK_SIZE=%zuK\n",
-      2 * size / 1024);
+  say_remedy(size);
   say_backtrace();
   std::abort();
 }
@@ -150,6 +154,15 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
 }
 
 }  // namespace
+
+void overflow_noticed(const Unit* unit, const Stack& stack) noexcept {
+  say_who({const_cast<Unit*>(unit), nullptr, &stack});
+  say("%s: its stack of %zu bytes was used up. Noticed only now: with WEFT_HUGE_PAGES stacks have no guard page, and "
+      "other memory may have been overwritten since. Without it, the fault itself is reported.\n",
+      unit == nullptr ? " or a ULT that ran on its stack" : ", or in one that it has joined", stack.size);
+  say_remedy(stack.size);
+  std::abort();
+}
 
 void overflow_install() noexcept {
   if (installed.exchange(true)) return;

@@ -4,11 +4,15 @@
 // Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
 // fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
 // whatever handler there was before, so that those of programs and sanitizers work as without Weft.
+//
+// A stack in huge pages has a canary instead of a guard: who finds it gone says so here.
 #pragma once
 
 namespace weft::rt {
 
 struct Klt;
+struct Stack;
+struct Unit;
 
 // For the process. A handler that the program sets later replaces ours; ours is then not put back.
 void overflow_install() noexcept;
@@ -18,5 +22,8 @@ void overflow_remove() noexcept;
 // of memory: this thread's overflows end in a bare SIGSEGV.
 void overflow_install_thread(Klt* klt) noexcept;
 void overflow_remove_thread(Klt* klt) noexcept;
+
+// The canary of the stack is gone; it was last used by the unit, null: by a scheduler. Says so and aborts.
+[[noreturn]] void overflow_noticed(const Unit* unit, const Stack& stack) noexcept;
 
 }  // namespace weft::rt

@@ -55,7 +55,7 @@ stack_used(const Stack& stack) noexcept {
 }
 
 bool stack_in_guard(const Stack& stack, const void* address) noexcept {
-  if (stack.foreign || stack_options().guard == GuardKind::kNone) return false;
+  if (stack.foreign || stack.canary || stack_options().guard == GuardKind::kNone) return false;
   const auto distance =
       reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(stack.low);
   return stack.low != nullptr && distance < kPage;

@@ -6,11 +6,15 @@
 // Weft's stacks are mapped in batches and never split a mapping where the kernel has
 // MADV_GUARD_INSTALL, so that millions fit under vm.max_map_count. The record shares the top page
 // with the first frames: a suspended ULT with shallow frames keeps one page.
+//
+// A guard in a huge page would split it, or is refused. In its place such a stack has a page that nobody
+// uses, with a canary in it that is looked at when the stack is given back (docs/memory.md).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "os/huge_pages.hpp"
 #include "sanitizer_switch.hpp"
 
 namespace weft::rt {
@@ -22,7 +26,8 @@ struct Stack {
   char* low = nullptr;      // lowest address, guard included
   char* top = nullptr;      // 16-byte aligned; frames grow down from here
   size_t size = 0;          // bytes asked for, guard excluded
-  bool cached = false;      // may go straight into a StackCache; else: stack_dispose()
+  bool cached = false;      // may go straight into a StackCache; else: StackCache::retire()
+  bool canary = false;      // in place of a guard
   bool foreign = false;     // memory of the caller, or a thread's own stack: never unmapped by us
   StackBatch* batch = nullptr;  // that it was mapped with; null: not of the default size
   // whoever holds the stack
@@ -39,6 +44,7 @@ struct StackOptions {
   size_t default_size = 128 * 1024;
   GuardKind guard = GuardKind::kMadvise;
   bool watermark = false;
+  PageKind pages = PageKind::kOrdinary;  // of the default-sized ones
 };
 
 // Chooses the kind of guard that the kernel offers. Called once per initialise.
@@ -59,6 +65,10 @@ void stack_adopt(Stack& record, char* low, char* top) noexcept;
 
 // Gives a stack back to where it came from, whatever its kind.
 void stack_dispose(Stack* stack) noexcept;
+
+// False: something ran over the low end of a stack with a canary.
+bool stack_canary_intact(const Stack& stack) noexcept;
+inline bool stack_intact(const Stack& stack) noexcept { return !stack.canary || stack_canary_intact(stack); }
 
 // Bytes between the top and the lowest byte that has ever been written (watermark option).
 size_t stack_used(const Stack& stack) noexcept;
@@ -83,6 +93,8 @@ struct StackCache {
     if (__builtin_expect(++count > kMost, 0)) spill();
   }
   void drain() noexcept;  // everything to the global cache
+  // A stack of Weft's own that is not `cached`: here if that is allowed, else where it came from.
+  void retire(Stack* stack) noexcept;
 
  private:
   Stack* refill() noexcept;

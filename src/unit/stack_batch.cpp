@@ -12,8 +12,8 @@ namespace weft::rt {
 namespace {
 
 constexpr size_t kStacks = 64;  // bits of a word; one mmap in 64 creations is not to be noticed
-constexpr size_t kMostBytes = size_t{256}
-                              << 20;  // of address space, where the user's stacks are big
+constexpr size_t kMostBytes = size_t{256} << 20;  // of address space, where the user's stacks are big
+constexpr size_t kMostHugeBytes = size_t{8} << 20;  // less: those from the pool are lost to others at once
 
 constinit SpinLock records_lock;
 constinit StackBatch* free_records = nullptr;
@@ -41,9 +41,37 @@ void record_release(StackBatch* record) noexcept {
   free_records = record;
 }
 
-size_t stacks_of_a_batch(size_t pitch) noexcept {
-  const size_t fit = kMostBytes / pitch;
-  return fit < 1 ? 1 : fit > kStacks ? kStacks : fit;
+size_t limit(size_t stacks) noexcept { return stacks < 1 ? 1 : stacks > kStacks ? kStacks : stacks; }
+
+bool map_ordinary(StackBatch& batch) noexcept {
+  batch.pitch = stack_options().default_size + 2 * kPage;  // the guard, and room for colours
+  size_t stacks = limit(kMostBytes / batch.pitch);
+  batch.base = stack_memory_map(batch.pitch * stacks);
+  if (batch.base == nullptr && stacks > 1) {
+    stacks = 1;  // address space is nearly used up
+    batch.base = stack_memory_map(batch.pitch);
+  }
+  batch.bytes = batch.pitch * stacks;
+  batch.full = ~uint64_t{0} >> (64 - stacks);
+  return batch.base != nullptr;
+}
+
+// Whole huge pages, of which the stacks get all. One that is larger than a huge page starts with one, where its
+// guard splits a page that is hardly ever used; in pages of the pool there are no guards.
+bool map_huge(StackBatch& batch) noexcept {
+  const PageKind kind = stack_options().pages;
+  const size_t least = stack_options().default_size + 2 * kPage;
+  const bool large = least > kHugePage;
+  const size_t pitch = large ? round_to_huge_page(least) : least;
+  const size_t fit = limit(kMostHugeBytes / pitch);
+  batch.bytes = round_to_huge_page(pitch * fit);
+  const size_t stacks = limit(batch.bytes / pitch);
+  batch.pitch = large ? pitch : batch.bytes / stacks & ~(kPage - 1);
+  batch.full = ~uint64_t{0} >> (64 - stacks);
+  batch.huge = true;
+  batch.canaries = stack_options().guard != GuardKind::kNone && (!large || kind == PageKind::kExplicit);
+  batch.base = huge_pages_map(batch.bytes, kind);
+  return batch.base != nullptr;
 }
 
 }  // namespace
@@ -51,18 +79,11 @@ size_t stacks_of_a_batch(size_t pitch) noexcept {
 StackBatch* stack_batch_map(unsigned node) noexcept {
   StackBatch* batch = record_acquire();
   if (batch == nullptr) return nullptr;
-  batch->pitch = stack_options().default_size + 2 * kPage;  // the guard, and room for colours
-  size_t stacks = stacks_of_a_batch(batch->pitch);
-  batch->base = stack_memory_map(batch->pitch * stacks);
-  if (batch->base == nullptr && stacks > 1) {
-    stacks = 1;  // address space is nearly used up
-    batch->base = stack_memory_map(batch->pitch);
-  }
-  if (batch->base == nullptr) {
+  const bool huge = stack_options().pages != PageKind::kOrdinary;
+  if (!(huge ? map_huge(*batch) : map_ordinary(*batch))) {
     record_release(batch);
     return nullptr;
   }
-  batch->full = ~uint64_t{0} >> (64 - stacks);
   batch->fresh = batch->full;
   batch->node = node;
   return batch;
@@ -72,7 +93,7 @@ void stack_batch_unmap(StackBatch* batch) noexcept {
   for (Stack* stack = batch->warm; stack != nullptr; stack = stack->next) {
     san::stack_destroyed(stack->san);
   }
-  stack_memory_unmap(batch->base, batch->bytes());
+  stack_memory_unmap(batch->base, batch->bytes);
   record_release(batch);
 }
 

@@ -3,7 +3,7 @@
 //
 // A stack of a batch is
 //   fresh   never handed out: no guard, no record, no memory
-//   cold    guarded; its memory, with the record, was given back
+//   cold    guarded; its memory, with the record, was given back (not in huge pages)
 //   warm    guarded, with a record and at least its top page
 //   out     with somebody: a unit, a worker's cache
 //
@@ -30,8 +30,11 @@ struct StackBatch {
   // constant while mapped
   char* base = nullptr;
   size_t pitch = 0;   // from one stack to the next
+  size_t bytes = 0;
   uint64_t full = 0;  // a bit for each stack
   unsigned node = 0;  // where its memory is to be: where those run who take stacks of it
+  bool huge = false;  // made of huge pages: given back as a whole only
+  bool canaries = false;  // in place of guards
   // under the global cache's lock
   uint64_t fresh = 0;
   uint64_t cold = 0;
@@ -46,7 +49,6 @@ struct StackBatch {
     return uint64_t{1} << (static_cast<size_t>(stack->low - base) / pitch);
   }
   size_t stacks() const noexcept { return static_cast<size_t>(__builtin_popcountll(full)); }
-  size_t bytes() const noexcept { return pitch * stacks(); }
 };
 
 class BatchList {

@@ -11,7 +11,7 @@
 // stacks in batches that cannot be unmapped because one long-lived stack is out get cold one by
 // one. Rejected: MADV_DONTNEED of all but the record's page (it keeps exactly the page that most
 // stacks have); MADV_FREE (the memory still counts as resident, so nobody sees that it was given
-// back).
+// back). A batch of huge pages is given back as a whole or not at all.
 //
 // Each NUMA node has shelves of its own. A batch belongs to the node where it was mapped, and its stacks
 // come back there, whoever returns them. A worker takes from its own node, rather from a new batch than
@@ -132,7 +132,9 @@ Stack* make_stack(Slot slot) noexcept {
   StackBatch* batch = slot.batch;
   const auto index = static_cast<size_t>(__builtin_ctzll(slot.bit));
   char* low = batch->base + index * batch->pitch;
-  if (!slot.guarded && !stack_guard_install(low)) {
+  if (batch->canaries) {
+    stack_canary_install(low);
+  } else if (!slot.guarded && !stack_guard_install(low)) {
     std::scoped_lock hold(cache.lock);
     put_slot(slot);
     return nullptr;
@@ -144,8 +146,10 @@ Stack* make_stack(Slot slot) noexcept {
   const size_t colour = index * 7 % kColours * kLine;
   Stack* stack = stack_place(low, low + batch->pitch - colour, stack_options().default_size);
   stack->batch = batch;
-  // With the watermark on it has to be made zero again first, which stack_dispose() does.
-  stack->cached = !stack_options().watermark;
+  stack->canary = batch->canaries;
+  // With the watermark on it has to be made zero again first, which stack_dispose() does; a canary is to be
+  // looked at.
+  stack->cached = !stack_options().watermark && !stack->canary;
   return stack;
 }
 
@@ -194,8 +198,10 @@ StackBatch* surplus_batch(NodeCache& node) noexcept {
   return batch;
 }
 
+bool can_chill() noexcept { return stack_options().pages == PageKind::kOrdinary; }
+
 bool node_has_surplus(NodeCache& node) noexcept {
-  return surplus_batch(node) != nullptr || node.warm_total > kKeepWarm;
+  return surplus_batch(node) != nullptr || (can_chill() && node.warm_total > kKeepWarm);
 }
 
 // From here on: lock not held.
@@ -215,6 +221,7 @@ StackBatch* take_surplus_batch() noexcept {
 }
 
 Stack* take_surplus_stack() noexcept {
+  if (!can_chill()) return nullptr;
   std::scoped_lock hold(cache.lock);
   for (unsigned i = 0; i < cache.nodes_used; ++i) {
     if (cache.nodes[i].warm_total > kKeepWarm) return take_warm(cache.nodes[i]);
@@ -308,6 +315,14 @@ void StackCache::spill() noexcept {
     Stack* stack = rest;
     rest = stack->next;
     put_warm(stack);
+  }
+}
+
+void StackCache::retire(Stack* stack) noexcept {
+  if (stack->canary && !stack_options().watermark) {
+    push(stack);
+  } else {
+    stack_dispose(stack);
   }
 }
 

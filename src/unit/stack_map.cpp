@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "unit/stack_batch.hpp"
 
 namespace weft::rt {
 namespace {
@@ -16,6 +17,22 @@ namespace {
 constexpr int kMadvGuardInstall = 102;
 
 StackOptions options_now;
+
+constexpr uint64_t kHash = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+
+// A cache line of words, since an overflow may step over some. It lies in the upper half of the unused page, in
+// another line of it for each stack, or those of all stacks would share a few sets of the caches. An overflow
+// that has not reached it has not left the page, and so has done no harm.
+constexpr size_t kCanaryWords = 8;
+
+uintptr_t* canary_of(char* low) noexcept {
+  constexpr unsigned kColourBits = 5;
+  const size_t colour = reinterpret_cast<uintptr_t>(low) / kPage * kHash >> (64 - kColourBits);
+  return reinterpret_cast<uintptr_t*>(low + kPage) - kCanaryWords * (colour + 1);
+}
+
+// Of each stack others, so that no frame that is copied can look like them.
+uintptr_t canary_word(const uintptr_t* at) noexcept { return reinterpret_cast<uintptr_t>(at) ^ kHash; }
 
 bool probe_guards() noexcept {
   char* page = stack_memory_map(kPage);
@@ -39,10 +56,10 @@ void stack_setup(const StackOptions& options) noexcept {
   if (guard == GuardKind::kMadvise && !kernel_has_guards()) guard = GuardKind::kMprotect;
   // What an earlier initialise has left is of another kind.
   if (size != options_now.default_size || guard != options_now.guard ||
-      options.watermark != options_now.watermark) {
+      options.watermark != options_now.watermark || options.pages != options_now.pages) {
     stack_release_all();
   }
-  options_now = {size, guard, options.watermark};
+  options_now = {size, guard, options.watermark, options.pages};
 }
 
 const StackOptions& stack_options() noexcept { return options_now; }
@@ -75,6 +92,20 @@ bool stack_guard_install(char* low) noexcept {
   return true;
 }
 
+__attribute__((no_sanitize("address"))) void stack_canary_install(char* low) noexcept {
+  uintptr_t* const words = canary_of(low);
+  for (size_t i = 0; i < kCanaryWords; ++i) words[i] = canary_word(words + i);
+}
+
+// The frames that ran over it may have been fenced off by ASan.
+__attribute__((no_sanitize("address"))) bool stack_canary_intact(const Stack& stack) noexcept {
+  const uintptr_t* const words = canary_of(stack.low);
+  for (size_t i = 0; i < kCanaryWords; ++i) {
+    if (words[i] != canary_word(words + i)) return false;
+  }
+  return true;
+}
+
 Stack* stack_place(char* low, char* high, size_t size) noexcept {
   const auto end = reinterpret_cast<uintptr_t>(high) - sizeof(Stack);
   char* at = high - sizeof(Stack) - (end & 15);
@@ -92,6 +123,12 @@ void stack_rezero(Stack* stack) noexcept {
   san::stack_reused(low, stack->top);
   if (stack->foreign || top_page <= low) {
     std::memset(low, 0, static_cast<size_t>(stack->top - low));
+    return;
+  }
+  if (stack->batch != nullptr && stack->batch->huge) {
+    // Giving back a part would split a huge page.
+    const size_t used = stack_used(*stack);
+    std::memset(stack->top - used, 0, used);
     return;
   }
   stack_memory_drop(low, top_page);

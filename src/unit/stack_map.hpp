@@ -14,7 +14,7 @@ inline constexpr size_t round_to_page(size_t bytes) noexcept {
 }
 
 // Memory that costs nothing until it is touched, and is never made of huge pages (one touched page
-// of a stack must stay one page). Null: refused.
+// of such a stack must stay one page). Null: refused.
 char* stack_memory_map(size_t bytes) noexcept;
 void stack_memory_unmap(char* low, size_t bytes) noexcept;
 // Gives the pages of [low, high) back; they read as zeros afterwards. Guards stay.
@@ -22,6 +22,9 @@ void stack_memory_drop(char* low, char* high) noexcept;
 
 // Makes the page at `low` a guard. False: the kernel has no room for another.
 bool stack_guard_install(char* low) noexcept;
+
+// Writes the canary of a stack that starts at `low`, in place of a guard.
+void stack_canary_install(char* low) noexcept;
 
 // Writes a record at the top of [low, high) and returns it.
 Stack* stack_place(char* low, char* high, size_t size) noexcept;

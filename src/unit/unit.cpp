@@ -2,6 +2,7 @@
 #include "unit/unit.hpp"
 
 #include "os/clock.hpp"
+#include "os/overflow.hpp"
 #include "unit/stack.hpp"
 
 namespace weft::rt {
@@ -70,6 +71,7 @@ void unit_clear_cold(Unit* unit) noexcept {
 void unit_release_more(Unit* unit) noexcept {
   if (unit_needs_clear(unit)) unit_clear_cold(unit);
   if (unit_is(unit, flag::kStackKept)) {
+    if (!stack_intact(*unit->stack)) overflow_noticed(unit, *unit->stack);
     stack_dispose(unit->stack);
     unit->stack = nullptr;
   }

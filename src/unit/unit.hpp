@@ -20,6 +20,7 @@
 
 #include "arch/context.hpp"
 #include "base/check.hpp"
+#include "os/huge_pages.hpp"
 #include "unit/wait_kind.hpp"
 #include "weft/weft.h"
 
@@ -249,5 +250,8 @@ const char* unit_name(const Unit* unit) noexcept;
 // or the caller lives with units that change while it looks.
 void unit_for_each(void (*f)(Unit*, void*), void* context) noexcept;
 void unit_slabs_release() noexcept;
+
+// From which pages slabs are made. Precondition: there is none.
+void unit_setup(PageKind pages) noexcept;
 
 }  // namespace weft::rt

@@ -6,7 +6,7 @@
 // to a descriptor can always be looked at and says kFree, or is another unit.
 //
 // Near memory: new descriptors are constructed, and their pages so touched first, by the worker that wants
-// them; each NUMA node has a slab of its own for that, and a list of chunks.
+// them; each NUMA node has a slab of its own for that (a huge page lies on one node), and a list of chunks.
 // The chunks of other nodes come before new ones: units that are made here and always end
 // there would take more and more memory.
 //
@@ -46,6 +46,7 @@ struct NodeStock {
 };
 constinit NodeStock stocks[kNodes] = {};  // under `lock`
 constinit unsigned nodes_used = 1;        // under `lock`: no chunk is in a stock from here on
+constinit PageKind pages = PageKind::kOrdinary;
 
 unsigned chunk_length(const Unit* head) noexcept {
   return head->slot.load(std::memory_order_relaxed);
@@ -72,11 +73,13 @@ Unit* pop_chunk(unsigned node) noexcept {
 }
 
 Slab* add_slab() noexcept {
-  void* memory =
-      mmap(nullptr, kSlabBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  const auto end = static_cast<unsigned>(kSlabBytes / sizeof(Unit));
-  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), kSlabBytes, end, {1}};
+  const bool huge = pages != PageKind::kOrdinary;
+  const size_t bytes = huge ? kHugePage : kSlabBytes;
+  void* memory = huge ? huge_pages_map(bytes, pages)
+                      : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == nullptr || memory == MAP_FAILED) return nullptr;
+  const auto end = static_cast<unsigned>(bytes / sizeof(Unit));
+  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), bytes, end, {1}};
   // Release, pairs with the acquire in unit_for_each(): the slab's head is written.
   slabs.store(slab, std::memory_order_release);
   return slab;
@@ -114,6 +117,8 @@ struct Quarantine {
 constinit Quarantine quarantine;
 
 }  // namespace
+
+void unit_setup(PageKind kind) noexcept { pages = kind; }
 
 Unit* UnitCache::refill() noexcept {
   const unsigned node = current_node();

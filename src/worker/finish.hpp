@@ -29,6 +29,9 @@ inline void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
   recycle_unit(worker, unit);
 }
 
+// Gives back the stack of a unit that has ended, where that takes more than a push.
+void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept;
+
 // Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
 WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
   if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
@@ -36,7 +39,7 @@ WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
     if (__builtin_expect(stack->cached, 1)) {
       worker->stacks.push(stack);
     } else {
-      stack_dispose(stack);
+      retire_stack(worker, unit, stack);
     }
   }
   unit_transition(unit, UnitState::kTerminated);

@@ -1,5 +1,6 @@
 // main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
 #include "klt/hand_over.hpp"
+#include "os/overflow.hpp"
 #include "os/topology.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
@@ -54,6 +55,9 @@ Unit* next_unit(Worker* worker) noexcept {
     if (__builtin_expect(worker->new_sched.load(std::memory_order_relaxed) != nullptr, 0)) {
       adopt_new_sched(worker);
     }
+    // Units that end on this stack do not give it back. Here it is as good as empty, and the ring's fast way
+    // comes by every 64th time.
+    if (__builtin_expect(!stack_intact(*worker->sched_stack), 0)) overflow_noticed(nullptr, *worker->sched_stack);
     Sched* sched = worker->sched;
     if (sched->user) return nullptr;
     timers_look(worker);

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "klt/hand_over.hpp"
 #include "os/cpu_set.hpp"
+#include "os/huge_pages.hpp"
 #include "os/membarrier.hpp"
 #include "os/numa.hpp"
 #include "os/overflow.hpp"
@@ -53,6 +54,14 @@ GuardKind guard_kind(StackGuard guard) noexcept {
     case StackGuard::Mprotect: return GuardKind::kMprotect;
     case StackGuard::Off: return GuardKind::kNone;
     default: return GuardKind::kMadvise;
+  }
+}
+
+PageKind page_kind(HugePages pages) noexcept {
+  switch (pages) {
+    case HugePages::Transparent: return PageKind::kTransparent;
+    case HugePages::Explicit: return PageKind::kExplicit;
+    default: return PageKind::kOrdinary;
   }
 }
 
@@ -256,7 +265,9 @@ int start(const weft_options_t* wishes) try {
   if (options.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
   if (options.workers_count > static_cast<int>(kMaxWorkers)) return WEFT_ERR_LIMIT;
   if (!membarrier_register()) return WEFT_ERR_UNSUPPORTED;
-  stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark});
+  const PageKind pages = huge_pages_setup(page_kind(options.huge_pages));
+  stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark, pages});
+  unit_setup(pages);
   overflow_install();
   klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
@@ -349,6 +360,7 @@ void worker_destroy(Worker* worker) noexcept {
     sched->pools[i]->consumers[worker->index / 64].fetch_and(~(uint64_t{1} << (worker->index % 64)));
   }
   if (sched->implicit) sched_destroy(sched);
+  if (!stack_intact(*worker->sched_stack)) overflow_noticed(nullptr, *worker->sched_stack);
   stack_release(worker->sched_stack);
   worker->sched_stack = nullptr;
   if (worker->next_stack != nullptr) stack_release(worker->next_stack);

@@ -19,6 +19,7 @@
 #include "arch/context.hpp"
 #include "base/check.hpp"
 #include "klt/hand_over.hpp"
+#include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
@@ -314,6 +315,11 @@ void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
   worker = guard_worker();
   enter_fp(worker, unit->host);
   return worker;
+}
+
+void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept {
+  if (!stack_intact(*stack)) overflow_noticed(unit, *stack);
+  worker->stacks.retire(stack);
 }
 
 // ---- for schedulers that are saved --------------------------------------------------------------

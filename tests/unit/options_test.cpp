@@ -51,6 +51,7 @@ TEST(Options, Defaults) {
   EXPECT_EQ(options.stack_size, 128u << 10);
   EXPECT_EQ(options.stack_guard, StackGuard::Auto);
   EXPECT_FALSE(options.stack_watermark);
+  EXPECT_EQ(options.huge_pages, HugePages::Off);
   EXPECT_EQ(options.klt_spare, 2);
   EXPECT_EQ(complaint({}), "");
 }
@@ -74,6 +75,7 @@ TEST(Options, ValuesOfEachType) {
                                 {"WEFT_STACK_SIZE", "2m"},
                                 {"WEFT_STACK_GUARD", "mprotect"},
                                 {"WEFT_STACK_WATERMARK", "1"},
+                                {"WEFT_HUGE_PAGES", "explicit"},
                                 {"WEFT_KLT_SPARE", "0"}});
   EXPECT_EQ(options.workers_count, 7);
   EXPECT_FALSE(options.workers_bind);
@@ -82,6 +84,7 @@ TEST(Options, ValuesOfEachType) {
   EXPECT_EQ(options.stack_size, 2u << 20);
   EXPECT_EQ(options.stack_guard, StackGuard::Mprotect);
   EXPECT_TRUE(options.stack_watermark);
+  EXPECT_EQ(options.huge_pages, HugePages::Explicit);
   EXPECT_EQ(options.klt_spare, 0);
 }
 
