@@ -4,6 +4,7 @@
 // handler, and without the ABA problem of a linked stack.
 #include "klt/klt.hpp"
 
+#include <link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "os/overflow.hpp"
+#include "unit/stack_map.hpp"
 
 // The Itanium C++ ABI's, without a header.
 namespace __cxxabiv1 {
@@ -25,7 +27,7 @@ namespace weft::rt {
 namespace {
 
 constexpr size_t kMaxSpares = 64;
-constexpr size_t kKltStackSize = 256 * 1024;
+constexpr size_t kBaseSize = 256 * 1024;  // beyond the thread-local variables
 
 struct Spares {
   std::atomic<Klt*> slots[kMaxSpares];
@@ -153,13 +155,7 @@ void become_findable(Klt* self) noexcept {
 void* thread_main(void* arg) noexcept {
   auto* self = static_cast<Klt*>(arg);
   init_on_thread(self);
-  pthread_attr_t attr;
-  void* low = nullptr;
-  size_t size = 0;
-  WEFT_CHECK(pthread_getattr_np(pthread_self(), &attr) == 0);
-  WEFT_CHECK(pthread_attr_getstack(&attr, &low, &size) == 0);
-  pthread_attr_destroy(&attr);
-  stack_adopt(self->base, static_cast<char*>(low), static_cast<char*>(low) + size);
+  stack_adopt(self->base, self->memory + kPage, self->memory + self->memory_bytes);
   // Below this frame, out of reach of whatever it still needs.
   const auto top = (reinterpret_cast<uintptr_t>(stack_pointer()) - 1024) & ~uintptr_t{63};
   self->base_top = reinterpret_cast<void*>(top);
@@ -171,11 +167,47 @@ void* thread_main(void* arg) noexcept {
   return nullptr;
 }
 
+int add_thread_locals(dl_phdr_info* object, size_t, void* sum) noexcept {
+  for (const auto* header = object->dlpi_phdr; header != object->dlpi_phdr + object->dlpi_phnum; ++header) {
+    if (header->p_type == PT_TLS) *static_cast<size_t*>(sum) += header->p_memsz + header->p_align;
+  }
+  return 0;
+}
+
+// The C library puts the thread-local variables of the program, and of libraries that are loaded with it, on the
+// stack that we give to a thread.
+size_t thread_locals() noexcept {
+  static const size_t bytes = [] {
+    size_t sum = 0;
+    dl_iterate_phdr(add_thread_locals, &sum);
+    return round_to_page(sum);
+  }();
+  return bytes;
+}
+
+// The memory of its stack is ours, so that its bounds are known: pthread_getattr_np() allocates, and what fails on the
+// new thread can be told to nobody.
+Klt* make_klt() noexcept {
+  auto* klt = new (std::nothrow) Klt;
+  if (klt == nullptr) return nullptr;
+  klt->memory_bytes = kPage + kBaseSize + thread_locals();
+  klt->memory = stack_memory_map(klt->memory_bytes);
+  if (klt->memory != nullptr && stack_guard_install(klt->memory)) return klt;
+  if (klt->memory != nullptr) stack_memory_unmap(klt->memory, klt->memory_bytes);
+  delete klt;
+  return nullptr;
+}
+
+void delete_klt(Klt* klt) noexcept {
+  stack_memory_unmap(klt->memory, klt->memory_bytes);
+  delete klt;
+}
+
 bool start_thread(Klt* klt) noexcept {
   pthread_attr_t attr;
   if (pthread_attr_init(&attr) != 0) return false;
-  pthread_attr_setstacksize(&attr, kKltStackSize);
-  const int result = pthread_create(&klt->thread, &attr, thread_main, klt);
+  int result = pthread_attr_setstack(&attr, klt->memory + kPage, klt->memory_bytes - kPage);
+  if (result == 0) result = pthread_create(&klt->thread, &attr, thread_main, klt);
   pthread_attr_destroy(&attr);
   klt->joinable = result == 0;
   return klt->joinable;
@@ -213,13 +245,13 @@ void klt_release_adopted(Klt* klt) noexcept {
 Klt* klt_create() noexcept {
   Klt* klt = reuse_ended();
   const bool reused = klt != nullptr;
-  if (!reused) klt = new (std::nothrow) Klt;
+  if (!reused) klt = make_klt();
   if (klt == nullptr) return nullptr;
   if (!start_thread(klt)) {
     if (reused) {
       klt->state.store(KltState::kStopping, std::memory_order_relaxed);
     } else {
-      delete klt;
+      delete_klt(klt);
     }
     return nullptr;
   }
@@ -287,7 +319,7 @@ void klt_stop_all() noexcept {
   while (Klt* klt = all) {
     all = klt->next_all;
     if (klt->joinable) pthread_join(klt->thread, nullptr);
-    delete klt;
+    delete_klt(klt);
   }
   all_klts.head = nullptr;
   all_klts.ended = nullptr;

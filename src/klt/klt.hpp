@@ -75,6 +75,8 @@ struct Klt {
   // Owner; while it sleeps by its own will, whoever gives it a worker. -1: not bound.
   std::atomic<int> bound_cpu{kBindingUnknown};
   bool initial = false;       // the thread that initialised Weft
+  char* memory = nullptr;     // constant: its thread's stack, from the guard on; null: the initial KLT
+  size_t memory_bytes = 0;    // constant
   pthread_t thread{};
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
