@@ -3,7 +3,7 @@
 
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
-#include "worker/exceptions.hpp"
+#include "worker/direct.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -57,59 +57,6 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   if (worker->lane.try_claim(worker, target)) return true;
   Pool* pool = target->pool.load(std::memory_order_relaxed);
   return pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, target);
-}
-
-// ---- straight from one ULT to another -----------------------------------------------------------
-// Where both belong into this worker's ring, and leaving or coming takes no more than the context. Anything
-// else goes through the scheduler, by leave_unit(). Nobody can take the leaving unit out of the ring before
-// its context is complete: the ring is this worker's, and the guard is up until the other one lowers it.
-
-// A unit that has once left otherwise is marked `kDirect` if only `kHomed`, which others set, can change that.
-
-constexpr uint32_t kWays = flag::kDirect | flag::kExceptions | kHomedAttribute;
-
-[[gnu::always_inline]] inline bool leaves_directly(Worker* worker, const Unit* unit) noexcept {
-  return (unit_attributes(unit) & kWays) == flag::kDirect && worker->direct &&
-         worker->lane.forks_empty() && !has_exceptions();
-}
-
-[[gnu::always_inline]] inline bool resumes_directly(const Unit* next) noexcept {
-  return next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
-         (unit_attributes(next) & kWays) == flag::kDirect &&
-         (next->host->captive == nullptr || next->host->captive == klt_self());
-}
-
-// The unit runs, and has left before: it has a stack.
-void mark_if_direct(Unit* unit) noexcept {
-  const Unit* host = unit->host;
-  const auto in_lane = [](const Unit* u) {
-    return u->pool.load(std::memory_order_relaxed)->lane_owner != nullptr;
-  };
-  if (unit_is(unit, flag::kPinned) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
-  if (unit_is(host, flag::kPinned) && !in_lane(host)) return;  // else only that lane's worker ever runs it
-  unit->flags.set(flag::kDirect);
-}
-
-// The unit is in the ring already, and the next one no longer.
-[[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
-  const Unit* to = next->host;
-  check_fp(worker, unit->host);
-  unit_transition(unit, UnitState::kReady);
-  unit_transition(next, UnitState::kRunning);
-  klt_set_current(next);
-  klt_set_claim_floor(to->claim_floor);
-  Stack* from = unit->host->stack;
-  san::before_switch(from->san, to->stack->san, to->stack->low, to->stack->usable(), false);
-  context_switch(&unit->context, &next->context);
-  san::after_switch(from->san);
-}
-
-// Every so often a yield goes through the scheduler, which looks at the shared part and the inbox too.
-constexpr uint64_t kThroughScheduler = 63;
-
-// `switches`: how many there are with this one.
-[[gnu::always_inline]] inline bool is_schedulers_turn(uint64_t switches) noexcept {
-  return (switches & kThroughScheduler) == 0;
 }
 
 // Ends the unit if it has been cancelled.

@@ -1,0 +1,63 @@
+// direct.hpp: straight from one ULT to another, past the scheduler.
+//
+// Where both belong into this worker's ring, and leaving or coming takes no more than the context. Anything else
+// goes through the scheduler, by leave_unit(). A ULT that yields is in the ring before its context is complete;
+// nobody can take it out before, since the ring is this worker's, and the guard is up until the other one lowers
+// it. One that waits is given to whoever wakes it by a store behind the last use of its stack.
+//
+// A unit that has once left otherwise is marked `kDirect` if only `kHomed`, which others set, can change that.
+#pragma once
+
+#include "arch/context.hpp"
+#include "worker/exceptions.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+inline constexpr uint32_t kDirectWays = flag::kDirect | flag::kExceptions | kHomedAttribute;
+
+[[gnu::always_inline]] inline bool leaves_directly(Worker* worker, const Unit* unit) noexcept {
+  return (unit_attributes(unit) & kDirectWays) == flag::kDirect && worker->direct &&
+         worker->lane.forks_empty() && !has_exceptions();
+}
+
+[[gnu::always_inline]] inline bool resumes_directly(const Unit* next) noexcept {
+  return next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
+         (unit_attributes(next) & kDirectWays) == flag::kDirect &&
+         (next->host->captive == nullptr || next->host->captive == klt_self());
+}
+
+// The unit runs, and has left before: it has a stack.
+inline void mark_if_direct(Unit* unit) noexcept {
+  const Unit* host = unit->host;
+  const auto in_lane = [](const Unit* u) {
+    return u->pool.load(std::memory_order_relaxed)->lane_owner != nullptr;
+  };
+  if (unit_is(unit, flag::kPinned) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
+  if (unit_is(host, flag::kPinned) && !in_lane(host)) return;  // else only that lane's worker ever runs it
+  unit->flags.set(flag::kDirect);
+}
+
+// The unit is in the ring already, and the next one no longer.
+[[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
+  const Unit* to = next->host;
+  check_fp(worker, unit->host);
+  unit_transition(unit, UnitState::kReady);
+  unit_transition(next, UnitState::kRunning);
+  klt_set_current(next);
+  klt_set_claim_floor(to->claim_floor);
+  Stack* from = unit->host->stack;
+  san::before_switch(from->san, to->stack->san, to->stack->low, to->stack->usable(), false);
+  context_switch(&unit->context, &next->context);
+  san::after_switch(from->san);
+}
+
+// Every so often a yield goes through the scheduler, which looks at the shared part and the inbox too.
+inline constexpr uint64_t kThroughScheduler = 63;
+
+// `switches`: how many there are with this one.
+[[gnu::always_inline]] inline bool is_schedulers_turn(uint64_t switches) noexcept {
+  return (switches & kThroughScheduler) == 0;
+}
+
+}  // namespace weft::rt
