@@ -90,11 +90,15 @@ struct Lane final : Pool {
   [[gnu::always_inline]] Unit* front_private() const noexcept {
     return slots[ring_head.load(std::memory_order_relaxed) & mask];
   }
-  // Takes that one out and puts another in. Precondition: front_private() != nullptr.
-  [[gnu::always_inline]] void rotate_private(Unit* unit) noexcept {
+  // Takes that one out. Precondition: front_private() != nullptr.
+  [[gnu::always_inline]] void pop_front_private() noexcept {
     const uint32_t head = ring_head.load(std::memory_order_relaxed);
     slots[head & mask] = nullptr;
     ring_head.store(head + 1, std::memory_order_relaxed);
+  }
+  // Takes that one out and puts another in.
+  [[gnu::always_inline]] void rotate_private(Unit* unit) noexcept {
+    pop_front_private();
     push_private_unchecked(unit);
   }
   // Whether the unit is in the ring; then it stays there until the owner takes it out.

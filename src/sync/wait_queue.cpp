@@ -4,7 +4,7 @@
 
 namespace weft::rt {
 
-bool GuardedSection::wait_till(Waiter& waiter, QueueRelease release, uint64_t deadline) noexcept {
+bool GuardedSection::wait_till(Waiter& waiter, const QueueRelease& release, uint64_t deadline) noexcept {
   if (waiter.unit == nullptr) {
     release(worker);
     while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {

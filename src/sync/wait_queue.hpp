@@ -124,13 +124,13 @@ struct GuardedSection {
   }
 
   // Both: the waiter is in the list, and the caller holds its lock, which `release` gives back.
-  void wait(Waiter& waiter, QueueRelease release) noexcept {
+  void wait(Waiter& waiter, const QueueRelease& release) noexcept {
     worker = waiter_wait_locked(worker, waiter, release);
   }
   // False: the deadline came first, and take_out(), which takes the lock, has found the waiter in the list and
   // taken it out. Where somebody else has, the waiter has been given what it waits for.
   template <class F>
-  bool wait_until(Waiter& waiter, QueueRelease release, uint64_t deadline, F&& take_out) noexcept {
+  bool wait_until(Waiter& waiter, const QueueRelease& release, uint64_t deadline, F&& take_out) noexcept {
     if (deadline == kNever) {
       wait(waiter, release);
       return true;
@@ -145,7 +145,7 @@ struct GuardedSection {
 
  private:
   // True: the deadline came, maybe first.
-  bool wait_till(Waiter& waiter, QueueRelease release, uint64_t deadline) noexcept;
+  bool wait_till(Waiter& waiter, const QueueRelease& release, uint64_t deadline) noexcept;
 };
 
 // Whether there is no point in waiting.

@@ -38,21 +38,50 @@ inline void mark_if_direct(Unit* unit) noexcept {
   unit->flags.set(flag::kDirect);
 }
 
-// The unit is in the ring already, and the next one no longer.
-[[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
+// A unit that has waited goes into this worker's ring. Most do; for the others ask make_ready().
+[[gnu::always_inline]] inline bool becomes_ready_here(const Worker* worker, const Unit* unit) noexcept {
+  return (unit_attributes(unit) & (flag::kDirect | kHomedAttribute)) == flag::kDirect &&
+         worker->home == &worker->lane && !unit_is(unit->host, flag::kPinned);
+}
+
+// Who is to run is noted before the stacks are changed: then nothing but the context is left to do.
+[[gnu::always_inline]] inline Stack* prepare_direct_switch(Worker* worker, Unit* unit, Unit* next) noexcept {
   const Unit* to = next->host;
   check_fp(worker, unit->host);
-  unit_transition(unit, UnitState::kReady);
   unit_transition(next, UnitState::kRunning);
   klt_set_current(next);
   klt_set_claim_floor(to->claim_floor);
   Stack* from = unit->host->stack;
   san::before_switch(from->san, to->stack->san, to->stack->low, to->stack->usable(), false);
+  return from;
+}
+
+// The unit is in the ring already, and the next one no longer.
+[[gnu::always_inline]] inline void switch_directly(Worker* worker, Unit* unit, Unit* next) noexcept {
+  unit_transition(unit, UnitState::kReady);
+  Stack* from = prepare_direct_switch(worker, unit, next);
   context_switch(&unit->context, &next->context);
   san::after_switch(from->san);
 }
 
-// Every so often a yield goes through the scheduler, which looks at the shared part and the inbox too.
+// The unit is in a list that is locked by *word, and whoever finds it there may make it ready; the lock is given back
+// by a store of `value`, or (`clears`) by clearing these bits. The next one is no longer in the ring.
+[[gnu::always_inline]] inline void switch_directly_and_release(Worker* worker, Unit* unit, Unit* next,
+                                                               std::atomic<uint32_t>* word, uint32_t value,
+                                                               bool clears) noexcept {
+  static_assert(sizeof *word == sizeof(uint32_t));
+  san::release(word);  // as the stack that is left: the store itself is nothing that TSan sees
+  Stack* from = prepare_direct_switch(worker, unit, next);
+  auto* plain = reinterpret_cast<uint32_t*>(word);
+  if (clears) {
+    context_switch_and_clear(&unit->context, &next->context, plain, value);
+  } else {
+    context_switch_and_store(&unit->context, &next->context, plain, value);
+  }
+  san::after_switch(from->san);
+}
+
+// Every so often a ULT leaves through the scheduler, which looks at the shared part and the inbox too.
 inline constexpr uint64_t kThroughScheduler = 63;
 
 // `switches`: how many there are with this one.

@@ -1,6 +1,7 @@
 #include "worker/waiter.hpp"
 
 #include "os/futex.hpp"
+#include "worker/direct.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -45,6 +46,20 @@ void park_locked_action(Worker* worker, Unit* unit, void* arg) {
   if (!parked) go_on(worker, unit);
 }
 
+// The next unit, if the waiting one may switch to it by itself; it is out of the ring then.
+Unit* take_direct_successor(Worker* worker, const Unit* unit) noexcept {
+  Unit* next = worker->lane.front_private();
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (next == nullptr || is_schedulers_turn(switches) || !leaves_directly(worker, unit) || !resumes_directly(next)) {
+    return nullptr;
+  }
+  worker->stats.switches.store(switches, std::memory_order_relaxed);
+  worker->lane.pop_front_private();
+  return next;
+}
+
+bool nobody(const WakeList* wakes) noexcept { return wakes == nullptr || wakes->empty(); }
+
 void sleep_until_woken(Waiter& waiter) noexcept {
   // Acquire, pairs with the exchange of whoever wakes us.
   while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {
@@ -54,29 +69,24 @@ void sleep_until_woken(Waiter& waiter) noexcept {
 
 }  // namespace
 
-bool may_wait(Worker* worker) noexcept {
-  if (worker == nullptr) return true;
-  Unit* unit = klt_current();
-  return unit == nullptr || !unit_is(unit, flag::kTasklet);
-}
-
-void waiter_init(Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
-  Unit* unit = worker != nullptr ? klt_current() : nullptr;
-  waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet) ? unit : nullptr;
-  waiter.kind = kind;
-  waiter.object = object;
-  waiter.worker = worker;
-  waiter.target = &waiter;
-}
-
-Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, QueueRelease release) noexcept {
-  if (waiter.unit == nullptr) {
+Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+  Unit* unit = waiter.unit;
+  if (unit == nullptr) {
     release(worker);
     sleep_until_woken(waiter);
     return worker;
   }
+  if (!waiter.contended && nobody(release.wakes)) {
+    if (Unit* next = take_direct_successor(worker, unit)) {
+      block(unit, waiter);
+      switch_directly_and_release(worker, unit, next, release.word, release.value, !release.whole);
+      return guard_worker();
+    }
+  }
   LockedWait wait{&waiter, release};
-  return leave_unit(worker, waiter.unit, park_locked_action, &wait);
+  worker = leave_unit(worker, unit, park_locked_action, &wait);
+  mark_if_direct(unit);
+  return worker;
 }
 
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept {
@@ -121,7 +131,11 @@ void WakeList::wake(Worker* worker) const noexcept {
     Waiter* next = waiter->next;  // gone once it is woken
     if (Unit* unit = waiter->unit) {
       unit_transition(unit, UnitState::kReady);
-      make_ready(worker, unit);
+      if (worker != nullptr && becomes_ready_here(worker, unit)) {
+        worker->lane.push_private(unit);
+      } else {
+        make_ready(worker, unit);
+      }
     } else {
       waiter_wake(worker, waiter);
     }

@@ -3,8 +3,9 @@
 // Whoever waits has a Waiter in its own frame. There are two ways to wait:
 //
 //   locked    For objects with a list of waiters under a lock. The waiter is put into the list, and the lock is
-//             given back *after* the ULT's context is complete, by the scheduler's side. So whoever finds the
-//             waiter in the list may push its unit at once: no handshake, no locked instruction.
+//             given back *after* the ULT's context is complete: by the scheduler's side, or by the very switch
+//             to the next ULT (direct.hpp). So whoever finds the waiter in the list may push its unit at once: no
+//             handshake, no locked instruction.
 //   contended The waiter may be found before it has left its stack (a join), or by several who race to wake it (a
 //             deadline, one of many objects). Then `state` decides.
 //
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "klt/klt.hpp"
 #include "unit/unit.hpp"
 
 namespace weft::rt {
@@ -43,6 +45,7 @@ class WakeList {
  public:
   // Under the list's lock. Decides about a contended waiter; it may be gone afterwards.
   void add(Waiter* waiter) noexcept;
+  bool empty() const noexcept { return head_ == nullptr; }
   // Without a lock. Guard up, unless worker is null.
   void wake(Worker* worker) const noexcept;
 
@@ -71,15 +74,27 @@ struct QueueRelease {
   }
 };
 
-// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker.
-bool may_wait(Worker* worker) noexcept;
+// Both: with the guard up, or worker null: not a KLT of Weft.
 
-// With the guard up, or worker null: not a KLT of Weft.
-void waiter_init(Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept;
+// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker.
+inline bool may_wait(const Worker* worker) noexcept {
+  if (worker == nullptr) return true;
+  const Unit* unit = klt_current();
+  return unit == nullptr || !unit_is(unit, flag::kTasklet);
+}
+
+inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
+  Unit* unit = worker != nullptr ? klt_current() : nullptr;
+  waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet) ? unit : nullptr;
+  waiter.kind = kind;
+  waiter.object = object;
+  waiter.worker = worker;
+  waiter.target = &waiter;
+}
 
 // Waits the locked way. Precondition: it is in the list, whose lock the caller holds. Returns the worker that
 // the caller is on afterwards.
-Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, QueueRelease release) noexcept;
+Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;
 // Waits the contended way, until the state is Woken or TimedOut.
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept;
 // Wakes one that waits the contended way, and that nobody else wakes. It may be gone afterwards. Guard up, unless

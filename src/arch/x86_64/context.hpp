@@ -67,21 +67,42 @@ using Entry = void (*)(void* a, void* b, void* c, void* d);
   __builtin_unreachable();
 }
 
+// `then` is done when the stack that is left is used no more, by a signal handler either.
+#define WEFT_CONTEXT_SWITCH(then, ...)                                                          \
+  asm volatile(                                                                                 \
+      "leaq 1f(%%rip), %%r10\n\t"                                                               \
+      "movq %%rsp, 0(%[save])\n\t"                                                              \
+      "movq %%r10, 8(%[save])\n\t"                                                              \
+      "movq %%rbp, 16(%[save])\n\t"                                                             \
+      "movq 16(%[to]), %%rbp\n\t"                                                               \
+      "movq 0(%[to]), %%rsp\n\t"                                                                \
+      then                                                                                      \
+      "jmpq *8(%[to])\n"                                                                        \
+      "1:\n\t"                                                                                  \
+      : [save] "+a"(save), [to] "+d"(to) __VA_ARGS__                                            \
+      :                                                                                         \
+      : "rbx", "rsi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory",     \
+        WEFT_CLOBBER_VECTORS)
+
 // Saves the current context in *save and goes on at *to.
 [[gnu::always_inline]] inline void context_switch(Context* save, const Context* to) noexcept {
-  asm volatile(
-      "leaq 1f(%%rip), %%r10\n\t"
-      "movq %%rsp, 0(%[save])\n\t"
-      "movq %%r10, 8(%[save])\n\t"
-      "movq %%rbp, 16(%[save])\n\t"
-      "movq 16(%[to]), %%rbp\n\t"
-      "movq 0(%[to]), %%rsp\n\t"
-      "jmpq *8(%[to])\n"
-      "1:\n\t"
-      : [save] "+a"(save), [to] "+d"(to)
-      :
-      : "rbx", "rcx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc",
-        "memory", WEFT_CLOBBER_VECTORS);
+  void* word;
+  uint32_t value;
+  WEFT_CONTEXT_SWITCH("", , [word] "=D"(word), [value] "=c"(value));
+}
+
+// The same, and gives the context away: whoever sees that *word is `value`, and has read it by an acquire, may resume
+// *save. The stores of this processor are seen in their order.
+[[gnu::always_inline]] inline void context_switch_and_store(Context* save, const Context* to, uint32_t* word,
+                                                            uint32_t value) noexcept {
+  WEFT_CONTEXT_SWITCH("movl %[value], (%[word])\n\t", , [word] "+D"(word), [value] "+c"(value));
+}
+
+// The same, where others change the word's other bits meanwhile.
+[[gnu::always_inline]] inline void context_switch_and_clear(Context* save, const Context* to, uint32_t* word,
+                                                            uint32_t bits) noexcept {
+  uint32_t mask = ~bits;
+  WEFT_CONTEXT_SWITCH("lock andl %[value], (%[word])\n\t", , [word] "+D"(word), [value] "+c"(mask));
 }
 
 // Calls entry(a, b, c, d) on the stack whose top is `top`; what runs now is given up.
