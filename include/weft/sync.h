@@ -207,7 +207,7 @@ WEFT_API size_t weft_channel_size(weft_channel_t channel);  // elements in it; a
 
 // ---- once --------------------------------------------------------------------------------------
 
-typedef struct weft_once { uint32_t state; uint32_t pad; void* waiters[3]; } weft_once_t;
+typedef struct weft_once_state { uint32_t state; uint32_t pad; void* waiters[3]; } weft_once_t;
 #define WEFT_ONCE_INIT { 0, 0, { 0, 0, 0 } }
 // The first caller calls fn(arg), and others wait until it has returned: true, and nobody calls again; false,
 // and it counts as not called: then this returns STATE, and the next caller calls its own.

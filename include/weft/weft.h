@@ -355,7 +355,7 @@ WEFT_API unsigned weft_worker_index(weft_worker_t worker);
 WEFT_API weft_worker_t weft_worker_get(unsigned index);       // null if there is none
 WEFT_API unsigned weft_worker_count(void);                    // those that run
 
-typedef struct weft_worker_stats {
+typedef struct weft_worker_statistics {
   uint64_t units_run;        // units started by a scheduler, forks left out
   uint64_t units_claimed;    // units run on their joiner's stack
   uint64_t forks;            // forks that a scheduler has run: stolen, or left behind by their ULT
