@@ -90,7 +90,7 @@ bool receive_now(const GuardedSection& section, Channel& channel, void* element,
 // C3. Precondition: the lock.
 int wait_in(GuardedSection& section, Channel& channel, WaitQueue& queue, WaitKind kind, void* element,
             uint64_t deadline) noexcept {
-  const int error = !section.can_wait() ? WEFT_ERR_CONTEXT : has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+  const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
     channel.unlock();
     return error;

@@ -27,7 +27,7 @@ bool gate_take_out(Gate& gate, Waiter& waiter) noexcept {
 }
 
 int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
-  const int error = !section.can_wait() ? WEFT_ERR_CONTEXT : has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_OK;
+  const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
     gate_unlock(gate, false);
     return error;

@@ -169,7 +169,7 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
 
 int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   if (barge(mutex)) return WEFT_OK;
-  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
+  if (!section.can_wait()) return has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_ERR_CONTEXT;
   for (unsigned missed = 0;; ++missed) {
     MutexWaiter self;
     section.init(self, WaitKind::kMutex, &mutex, deadline);

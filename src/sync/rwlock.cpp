@@ -89,8 +89,8 @@ bool enters(uint32_t seen, bool write, uint32_t* entered) noexcept {
   const uint32_t seen = queue_lock(lock.state);
   uint32_t entered = 0;
   const int error = enters(seen, write, &entered) ? WEFT_OK
-                    : !section.can_wait()         ? WEFT_ERR_CONTEXT
                     : has_passed(deadline)        ? WEFT_ERR_TIMEOUT
+                    : !section.can_wait()         ? WEFT_ERR_CONTEXT
                                                   : WEFT_ERR_BUSY;
   if (error != WEFT_ERR_BUSY) {
     unlock_queue(lock, error == WEFT_OK ? entered : 0);

@@ -57,8 +57,8 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
   GuardedSection section;
   const uint64_t count = queue_lock(sem.word) / kOne;  // P2
   const int error = count > 0                ? WEFT_OK
-                    : !section.can_wait()    ? WEFT_ERR_CONTEXT
                     : has_passed(deadline)   ? WEFT_ERR_TIMEOUT
+                    : !section.can_wait()    ? WEFT_ERR_CONTEXT
                                              : WEFT_ERR_BUSY;
   if (error != WEFT_ERR_BUSY) {
     sem_unlock(sem, error == WEFT_OK ? count - 1 : count);

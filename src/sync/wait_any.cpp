@@ -47,8 +47,8 @@ class WaitAny {
 
   int wait(uint64_t deadline, size_t* which) noexcept {
     GuardedSection section;
-    if (!section.can_wait()) return WEFT_ERR_CONTEXT;
     if (has_passed(deadline)) return WEFT_ERR_TIMEOUT;
+    if (!section.can_wait()) return WEFT_ERR_CONTEXT;
     Waiter main;
     section.init(main, WaitKind::kAny, objects_, deadline);
     size_t queued = 0;

@@ -156,6 +156,33 @@ TEST_P(Primitives, EveryTimedWaitEndsWithItsDeadline) {
   EXPECT_TRUE(ok(weft_rwlock_unlock(&rwlock)));
 }
 
+TEST_P(Primitives, ADeadlineInThePastOnlyTriesInATaskletToo) {
+  weft_mutex_t held = WEFT_MUTEX_INIT;
+  weft_rwlock_t rwlock = WEFT_RWLOCK_INIT;
+  weft_sem_t sem = WEFT_SEM_INIT(0);
+  weft_event_t event = WEFT_EVENT_INIT;
+  weft_channel_t channel;
+  ASSERT_TRUE(ok(weft_channel_create(0, sizeof(int), &channel)));
+  ASSERT_TRUE(ok(weft_mutex_lock(&held)));
+  ASSERT_TRUE(ok(weft_rwlock_wrlock(&rwlock)));
+  in_tasklet([&] {
+    int element = 1;
+    const weft_waitable_t any[] = {{WEFT_WAITABLE_EVENT, &event}};
+    for (const auto& [deadline, error] :
+         {std::pair{uint64_t{1}, WEFT_ERR_TIMEOUT}, {WEFT_NEVER, WEFT_ERR_CONTEXT}}) {
+      EXPECT_TRUE(fails(error, weft_mutex_lock_until(&held, deadline)));
+      EXPECT_TRUE(fails(error, weft_rwlock_rdlock_until(&rwlock, deadline)));
+      EXPECT_TRUE(fails(error, weft_sem_acquire_until(&sem, deadline)));
+      EXPECT_TRUE(fails(error, weft_event_wait_until(&event, deadline)));
+      EXPECT_TRUE(fails(error, weft_channel_receive_until(channel, &element, deadline)));
+      EXPECT_TRUE(fails(error, weft_wait_any_until(1, any, deadline, nullptr)));
+    }
+  });
+  EXPECT_TRUE(ok(weft_mutex_unlock(&held)));
+  EXPECT_TRUE(ok(weft_rwlock_unlock(&rwlock)));
+  EXPECT_TRUE(ok(weft_channel_free(&channel)));
+}
+
 TEST_P(Primitives, ATimedWaitThatIsAnsweredIsNoTimeout) {
   weft_event_t event = WEFT_EVENT_INIT;
   weft_sem_t sem = WEFT_SEM_INIT(0);
