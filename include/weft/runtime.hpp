@@ -27,6 +27,7 @@ class error_category_type final : public std::error_category {
       case WEFT_ERR_LIMIT: return std::errc::resource_unavailable_try_again;
       case WEFT_ERR_BUSY: return std::errc::device_or_resource_busy;
       case WEFT_ERR_UNSUPPORTED: return std::errc::not_supported;
+      case WEFT_ERR_TIMEOUT: return std::errc::timed_out;
       default: return std::error_condition(code, *this);
     }
   }
@@ -51,6 +52,15 @@ inline void check(int code) {
   if (code != WEFT_OK) [[unlikely]] {
     raise(code);
   }
+}
+
+// For operations that may be refused: false where the error is `refusal`; others are thrown.
+inline bool check_unless(int code, int refusal) {
+  if (code == refusal) {
+    return false;
+  }
+  check(code);
+  return true;
 }
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include <utility>
 
 #include "weft/runtime.hpp"
+#include "weft/time.hpp"
 #include "weft/weft.h"
 
 namespace weft {
@@ -224,7 +226,22 @@ namespace this_thread {
 inline thread::id get_id() noexcept { return this_thread_id(); }
 
 // Lets other ready units run first. Context: any; in a tasklet it does nothing.
-inline void yield() { weft_yield(); }
+inline void yield() noexcept { weft_yield(); }
+
+// Suspends; the worker runs others meanwhile. Context: ULT, KLT; of a main scheduler it stops the worker.
+// Throws CONTEXT (tasklet).
+template <class Clock, class Duration>
+void sleep_until(const std::chrono::time_point<Clock, Duration>& t) {
+  while (Clock::now() < t) {
+    detail::check(weft_sleep_until(detail::deadline_at(t)));
+  }
+}
+template <class Rep, class Period>
+void sleep_for(const std::chrono::duration<Rep, Period>& d) {
+  if (const std::uint64_t ns = detail::nanoseconds_of(d); ns != 0) {
+    detail::check(weft_sleep_until(weft_after(ns)));
+  }
+}
 
 // Ends the calling thread; destructors of what is on its stack run. In a callable of fork_join() it
 // ends the thread that called fork_join(), once the other callables have ended.

@@ -16,3 +16,4 @@
 #include "weft/sync.hpp"
 #include "weft/task_group.hpp"
 #include "weft/thread.hpp"
+#include "weft/time.hpp"
