@@ -78,6 +78,7 @@ class task_group {
       } catch (...) {
         self->group.failed();
       }
+      detail::thread_exits();
     }
 
     task_group& group;

@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/exit.hpp"
 #include "weft/runtime.hpp"
 #include "weft/time.hpp"
 #include "weft/weft.h"
@@ -44,10 +45,6 @@ struct attributes {
 
 namespace detail {
 
-// Thrown by this_thread::exit(); caught where the callable was called. No std::exception, so that
-// user code that catches those lets it pass.
-struct WEFT_API unit_exit{};
-
 // What a thread and its owner share. The owner frees it, after the join.
 class thread_state {
  public:
@@ -65,6 +62,7 @@ class thread_state {
     } catch (...) {
       self->error = std::current_exception();
     }
+    thread_exits();
   }
 
   // The unit, which is the owner's, or the reaper's after detach().
