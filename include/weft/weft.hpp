@@ -11,8 +11,10 @@
 #pragma once
 
 #include "weft/fork_join.hpp"
+#include "weft/jthread.hpp"
 #include "weft/parallel.hpp"
 #include "weft/runtime.hpp"
+#include "weft/stop_token.hpp"
 #include "weft/sync.hpp"
 #include "weft/task_group.hpp"
 #include "weft/thread.hpp"
