@@ -10,10 +10,15 @@
 // values of weft_error_t.
 #pragma once
 
+#include "weft/barrier.hpp"
+#include "weft/condition_variable.hpp"
 #include "weft/fork_join.hpp"
 #include "weft/jthread.hpp"
+#include "weft/once.hpp"
 #include "weft/parallel.hpp"
 #include "weft/runtime.hpp"
+#include "weft/semaphore.hpp"
+#include "weft/shared_mutex.hpp"
 #include "weft/stop_token.hpp"
 #include "weft/sync.hpp"
 #include "weft/task_group.hpp"

@@ -1,4 +1,6 @@
-// weft::mutex, condition_variable, barrier, event.
+// weft::mutex, condition_variable, barrier, event, and what weft.hpp's primitives add to those of std; the rest
+// is tested by std/.
+#include <chrono>
 #include <deque>
 #include <mutex>
 #include <vector>
@@ -9,6 +11,7 @@
 namespace {
 
 using namespace weft_test;
+using namespace std::chrono_literals;
 
 class HppSync : public WorkersTest {};
 INSTANTIATE_TEST_SUITE_P(Workers, HppSync, kWorkerCounts);
@@ -17,6 +20,11 @@ constinit weft::mutex static_mutex;
 constinit weft::condition_variable static_condition;
 constinit weft::event static_event;
 constinit weft::barrier static_barrier(1);
+constinit weft::latch static_latch(1);
+constinit weft::binary_semaphore static_semaphore(1);
+constinit weft::shared_timed_mutex static_shared;
+constinit weft::recursive_timed_mutex static_recursive;
+constinit weft::once_flag static_once;
 
 TEST(HppSyncStatic, WithoutARuntime) {
   ASSERT_FALSE(weft_initialized());
@@ -25,6 +33,112 @@ TEST(HppSyncStatic, WithoutARuntime) {
   static_event.set();
   static_event.wait();
   EXPECT_TRUE(static_barrier.wait());
+  static_latch.arrive_and_wait();
+  static_semaphore.acquire();
+  EXPECT_FALSE(static_semaphore.try_acquire());
+  const std::scoped_lock both(static_shared, static_recursive);
+  EXPECT_TRUE(static_recursive.try_lock_for(1h));
+  static_recursive.unlock();
+  int calls = 0;
+  for (int i = 0; i < 2; ++i) {
+    weft::call_once(static_once, [&] { ++calls; });
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+// What is not std's: the misuse that is noticed.
+TEST(HppSyncStatic, Misuse) {
+  EXPECT_THROW(weft::timed_mutex().unlock(), weft::error);
+  EXPECT_THROW(weft::recursive_mutex().unlock(), weft::error);
+  EXPECT_THROW(weft::shared_mutex().unlock(), weft::error);
+  EXPECT_THROW(weft::shared_mutex().unlock_shared(), weft::error);
+  EXPECT_THROW(weft::latch(1).count_down(2), weft::error);
+  EXPECT_THROW(weft::latch(-1), weft::error);
+  EXPECT_THROW(weft::barrier<>(-1), weft::error);
+  EXPECT_THROW(static_cast<void>(weft::barrier<>(2).arrive(3)), weft::error);
+  EXPECT_THROW(weft::counting_semaphore<>(-1), weft::error);
+  EXPECT_THROW(weft::binary_semaphore(2), weft::error);
+  EXPECT_THROW(weft::counting_semaphore<>(1).release(-1), weft::error);
+  weft::counting_semaphore<> full(weft::counting_semaphore<>::max());
+  EXPECT_THROW(full.release(), weft::error);
+}
+
+// A tasklet does what needs no waiting, and is told where it would have to wait.
+TEST_P(HppSync, InATasklet) {
+  weft::timed_mutex held;
+  weft::shared_mutex shared;
+  weft::counting_semaphore<> semaphore(0);
+  weft::latch latch(1);
+  weft::event event;
+  weft::mutex mutex;
+  weft::condition_variable condition;
+  weft::condition_variable_any any;
+  held.lock();
+  shared.lock_shared();
+  in_tasklet([&] {
+    const auto refused = [](auto f) {
+      try {
+        f();
+        ADD_FAILURE() << "it was not refused";
+      } catch (const weft::error& e) {
+        EXPECT_EQ(e.code(), std::errc::operation_not_permitted);
+        EXPECT_EQ(e.code().value(), WEFT_ERR_CONTEXT);
+      }
+    };
+    refused([&] { held.lock(); });
+    refused([&] { static_cast<void>(held.try_lock_for(1h)); });
+    refused([&] { shared.lock(); });
+    refused([&] { semaphore.acquire(); });
+    refused([&] { latch.wait(); });
+    refused([&] { event.wait(); });
+    refused([&] { static_cast<void>(event.wait_for(1h)); });
+    refused([&] { weft::this_thread::sleep_for(1h); });
+    std::unique_lock lock(mutex);
+    refused([&] { condition.wait(lock); });
+    EXPECT_TRUE(lock.owns_lock());
+    refused([&] { any.wait(lock); });
+    EXPECT_TRUE(lock.owns_lock());
+    condition.notify_all();
+    any.notify_all();
+    shared.lock_shared();
+    shared.unlock_shared();
+    semaphore.release();
+    semaphore.acquire();
+    latch.arrive_and_wait();
+    event.set();
+    event.wait();
+  });
+  shared.unlock_shared();
+  held.unlock();
+}
+
+TEST_P(HppSync, EventWithATime) {
+  weft::event event;
+  EXPECT_FALSE(event.wait_for(5ms));
+  EXPECT_FALSE(event.wait_until(std::chrono::system_clock::now() + 5ms));
+  weft::thread setter([&] { event.set(); });
+  EXPECT_TRUE(event.wait_for(1h));
+  EXPECT_TRUE(event.wait_until(std::chrono::steady_clock::now()));
+  setter.join();
+}
+
+// Times that no 64-bit count of nanoseconds holds are for ever, or past.
+TEST_P(HppSync, ExtremeTimes) {
+  weft::timed_mutex mutex;
+  EXPECT_TRUE(mutex.try_lock_for(std::chrono::hours::max()));
+  EXPECT_FALSE(mutex.try_lock_for(std::chrono::hours::min()));
+  EXPECT_FALSE(mutex.try_lock_until(std::chrono::steady_clock::time_point::min()));
+  EXPECT_FALSE(mutex.try_lock_until(std::chrono::system_clock::time_point::min()));
+  EXPECT_FALSE(mutex.try_lock_for(std::chrono::duration<double>(1e-12)));
+  weft::thread waiter([&] {
+    EXPECT_TRUE(mutex.try_lock_until(std::chrono::system_clock::time_point::max()));
+    mutex.unlock();
+    EXPECT_TRUE(mutex.try_lock_for(std::chrono::duration<double>(1e300)));
+    mutex.unlock();
+  });
+  weft::this_thread::yield();
+  mutex.unlock();
+  waiter.join();
 }
 
 TEST_P(HppSync, LockGuardAndUniqueLock) {
