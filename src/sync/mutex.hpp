@@ -36,6 +36,8 @@ static_assert(sizeof(Mutex) == sizeof(weft_mutex_t) && alignof(Mutex) == alignof
 static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
 static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+// weft::mutex does L1 and U1 itself, in programs that are built already.
+static_assert(sync_bit::kLocked == 1);
 
 inline Mutex& mutex_of(weft_mutex_t* mutex) noexcept { return *reinterpret_cast<Mutex*>(mutex); }
 
