@@ -270,6 +270,9 @@ size_t weft_unit_stack_used(weft_unit_t handle) {
 }
 
 int weft_invoke(weft_fn fn, void* arg) {
+  // Asked first: once there is a ULT it runs, with an argument that the refused caller may have dropped.
+  const weft_unit_t self = weft_self();
+  if (self != nullptr && !weft_is_ult(self)) return WEFT_ERR_CONTEXT;
   weft_unit_t unit;
   const int error = weft_ult_create(fn, arg, nullptr, &unit);
   return error != WEFT_OK ? error : weft_free(&unit);

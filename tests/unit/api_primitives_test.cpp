@@ -622,6 +622,16 @@ TEST_P(Primitives, InvokeRunsInAUltAlsoFromAKernelThread) {
   EXPECT_TRUE(ran);
 }
 
+TEST_P(Primitives, InvokeInATaskletIsRefusedBeforeAnythingRuns) {
+  bool ran = false;
+  in_tasklet([&] {
+    EXPECT_TRUE(fails(WEFT_ERR_CONTEXT,
+                      weft_invoke([](void* flag) { *static_cast<bool*>(flag) = true; }, &ran)));
+  });
+  weft_yield();
+  EXPECT_FALSE(ran);
+}
+
 TEST(PrimitivesStatic, NoRuntimeIsNeeded) {
   ASSERT_FALSE(weft_initialized());
   static weft_rwlock_t rwlock = WEFT_RWLOCK_INIT;
