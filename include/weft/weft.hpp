@@ -13,6 +13,7 @@
 #include "weft/barrier.hpp"
 #include "weft/condition_variable.hpp"
 #include "weft/fork_join.hpp"
+#include "weft/invoke.hpp"
 #include "weft/jthread.hpp"
 #include "weft/once.hpp"
 #include "weft/parallel.hpp"
