@@ -10,13 +10,17 @@
 // values of weft_error_t.
 #pragma once
 
+#include "weft/async.hpp"
 #include "weft/barrier.hpp"
 #include "weft/condition_variable.hpp"
 #include "weft/fork_join.hpp"
+#include "weft/future.hpp"
 #include "weft/invoke.hpp"
 #include "weft/jthread.hpp"
 #include "weft/once.hpp"
+#include "weft/packaged_task.hpp"
 #include "weft/parallel.hpp"
+#include "weft/promise.hpp"
 #include "weft/runtime.hpp"
 #include "weft/semaphore.hpp"
 #include "weft/shared_mutex.hpp"
