@@ -3,7 +3,10 @@
 #include <atomic>
 #include <climits>
 #include <deque>
+#include <forward_list>
+#include <list>
 #include <numeric>
+#include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -94,6 +97,55 @@ TEST_P(HppParallel, IteratorsAndRanges) {
   weft::parallel_for(std::vector<int>{}, [](int) { ADD_FAILURE(); });
 }
 
+TEST_P(HppParallel, Views) {
+  std::atomic<long> sum = 0;
+  weft::parallel_for(std::views::iota(0, 100), [&](int i) { sum += i; });
+  EXPECT_EQ(sum, 4950);
+  weft::parallel_for(std::views::iota(0L, 100L), 3, [&](long i) { sum -= i; });
+  EXPECT_EQ(sum, 0);
+  const std::vector<int> v(100, 2);
+  const auto squares = v | std::views::transform([](int x) { return x * x; });
+  weft::parallel_for(squares, 7, [&](int x) { sum += x; });
+  EXPECT_EQ(sum, 400);
+  weft::parallel_for(v | std::views::drop(90) | std::views::reverse, 1, [&](int x) { sum += x; });
+  EXPECT_EQ(sum, 420);
+  for (const std::size_t grain : {1, 3, 1000}) {
+    EXPECT_EQ(weft::parallel_reduce(squares, grain, 0, std::identity(), std::plus<>()), 400);
+  }
+  EXPECT_EQ(weft::parallel_reduce(std::views::iota(1, 6), 1L, [](int i) { return long{i}; },
+                                  std::multiplies<>()),
+            120);
+}
+
+TEST_P(HppParallel, RangesWithoutRandomAccess) {
+  std::list<int> list(1000);
+  std::iota(list.begin(), list.end(), 0);
+  weft::parallel_for(list, [](int& x) { ++x; });
+  for (const std::size_t grain : {0, 1, 10, 999, 1000, 5000}) {
+    weft::parallel_for(list, grain, [](int& x) {
+      ++x;
+      weft::this_thread::yield();
+    });
+  }
+  EXPECT_EQ(std::accumulate(list.begin(), list.end(), 0), 499500 + 7000);
+  const std::forward_list<std::string> letters{"a", "b", "c", "d", "e"};
+  for (const std::size_t grain : {1, 2, 5}) {
+    EXPECT_EQ(weft::parallel_reduce(letters, grain, std::string(), std::identity(), std::plus<>()),
+              "abcde");
+  }
+  std::vector<int> numbers(100);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  auto odd = numbers | std::views::filter([](int x) { return x % 2 == 1; });
+  EXPECT_EQ(weft::parallel_reduce(odd, 0, std::identity(), std::plus<>()), 2500);
+  const auto count = weft::parallel_reduce(
+      odd, 7, 0L, [](auto first, auto last, long n) { return n + std::ranges::distance(first, last); },
+      std::plus<>());
+  EXPECT_EQ(count, 50);
+  weft::parallel_for(std::list<int>(), [](int) { ADD_FAILURE(); });
+  EXPECT_EQ(weft::parallel_reduce(std::list<int>(), 3, std::identity(), std::plus<>()), 3);
+  EXPECT_THROW(weft::parallel_for(list, 10, [](int x) { throw x; }), int);
+}
+
 TEST_P(HppParallel, Nested) {
   std::atomic<int> count = 0;
   in_ult([&] {
@@ -147,6 +199,19 @@ TEST_P(HppParallel, ReduceByPiece) {
       },
       std::plus<>());
   EXPECT_EQ(sum, 499500);
+}
+
+TEST_P(HppParallel, ReduceOverARange) {
+  std::vector<long> v(1000);
+  std::iota(v.begin(), v.end(), 0);
+  EXPECT_EQ(weft::parallel_reduce(v, 0L, std::identity(), std::plus<>()), 499500);
+  const auto& constant = v;
+  EXPECT_EQ(weft::parallel_reduce(constant, 10, 0L, [](long x) { return 2 * x; }, std::plus<>()),
+            999000);
+  const long by_piece = weft::parallel_reduce(
+      v, 64, 0L, [](auto first, auto last, long n) { return std::accumulate(first, last, n); },
+      std::plus<>());
+  EXPECT_EQ(by_piece, 499500);
 }
 
 TEST_P(HppParallel, ReduceKeepsTheOrder) {
