@@ -5,6 +5,13 @@
 //   t.join();                                           // an exception of the callable arrives here
 //   auto [a, b] = weft::fork_join(f, g);                // both run, maybe at the same time
 //   weft::parallel_for(0, n, [&](int i) { v[i] *= 2; });
+//   weft::channel<int> numbers(100);                    // between any number of threads
+//
+// A program written for <thread>, <stop_token>, <mutex>, <shared_mutex>, <condition_variable>,
+// <semaphore>, <latch>, <barrier> and <future> needs a weft::runtime in main() and weft:: for std::
+// before the names of those headers; what those share with std is here by its own name
+// (weft::unique_lock is std::unique_lock). What differs: join() rethrows what left the callable, and a
+// stop_token is not std's.
 //
 // Words and contexts are those of weft.h. Errors are thrown as weft::error, whose code() has the
 // values of weft_error_t.
