@@ -386,6 +386,29 @@ WEFT_API void weft_fork_push(weft_fork_t* fork);
 // suspend, has blocked its worker. Context: that of the push.
 WEFT_API bool weft_fork_pop(weft_fork_t* fork);
 
+// ---- loops -------------------------------------------------------------------------------------
+// A range of indices is halved, by forks, until a piece has at most `grain` of them (0: an eighth of a worker's
+// share). Pieces that no worker takes are done by the caller, in order. Functions must not throw, nor end their unit.
+// Context of both: ULT, tasklet; elsewhere the caller does everything itself. May suspend (a tasklet blocks its
+// worker).
+
+// Calls body(first, last, arg) for pieces that together are [first, last), maybe at the same time.
+// Errors: INVALID (no body).
+WEFT_API int weft_parallel_for(size_t first, size_t last, size_t grain,
+                               void (*body)(size_t first, size_t last, void* arg), void* arg);
+
+#define WEFT_REDUCTION_MAX 1024  // bytes of a value; each halving keeps one on the stack
+typedef struct weft_reduction {
+  size_t size;           // bytes of a value
+  const void* identity;  // the value to begin with, of each piece
+  void (*fold)(size_t first, size_t last, void* value, void* arg);  // adds a piece to *value
+  void (*combine)(void* left, const void* right, void* arg);  // adds *right, of what comes next, to *left
+} weft_reduction_t;
+// Folds each piece, and combines in order: combine must be associative, and need not be commutative. *result gets
+// the value; of an empty range the identity. Errors: INVALID (null), LIMIT (size).
+WEFT_API int weft_parallel_reduce(size_t first, size_t last, size_t grain, const weft_reduction_t* reduction,
+                                  void* arg, void* result);
+
 // Calls fn(arg) in a ULT of its own, and returns when it has ended: from a KLT the way into Weft.
 // Context and errors as weft_ult_create() and weft_join().
 WEFT_API int weft_invoke(weft_fn fn, void* arg);
