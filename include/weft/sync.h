@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "weft/weft.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
