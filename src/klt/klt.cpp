@@ -40,12 +40,12 @@ Spares spares;
 // ended one is joined, and its record used again, by the next klt_create().
 struct AllKlts {
   std::mutex lock;
-  Klt* head = nullptr;
+  std::atomic<Klt*> head{nullptr};  // written under `lock`
   Klt* ended = nullptr;  // linked by next_ended
 };
 AllKlts all_klts;
 std::atomic<uint32_t> sticky_attention{0};
-Klt* initial_klt = nullptr;
+std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
 
 // False: there are enough spares already.
 bool spares_put(Klt* klt) noexcept {
@@ -77,8 +77,9 @@ bool spares_remove(Klt* klt) noexcept {
 
 void list_klt(Klt* klt) noexcept {
   std::lock_guard hold(all_klts.lock);
-  klt->next_all = all_klts.head;
-  all_klts.head = klt;
+  klt->next_all = all_klts.head.load(std::memory_order_relaxed);
+  // Release, pairs with the acquire in klt_for_each().
+  all_klts.head.store(klt, std::memory_order_release);
 }
 
 // The record of a KLT whose thread has ended; null: none.
@@ -230,12 +231,12 @@ Klt* klt_adopt() noexcept {
   klt->thread = pthread_self();
   klt->state.store(KltState::kCarrying, std::memory_order_relaxed);
   init_on_thread(klt);
-  initial_klt = klt;
+  initial_klt.store(klt, std::memory_order_release);  // pairs with the acquire in klt_for_each()
   return klt;
 }
 
 void klt_release_adopted(Klt* klt) noexcept {
-  initial_klt = nullptr;
+  initial_klt.store(nullptr, std::memory_order_relaxed);
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
@@ -295,8 +296,15 @@ void klt_set_sticky_attention(uint32_t bits) noexcept {
     klt->attention.fetch_and(~old, std::memory_order_relaxed);
     klt->attention.fetch_or(bits, std::memory_order_relaxed);
   };
-  if (initial_klt != nullptr) set(initial_klt);
-  for (Klt* klt = all_klts.head; klt != nullptr; klt = klt->next_all) set(klt);
+  if (Klt* klt = initial_klt.load(std::memory_order_acquire)) set(klt);
+  for (Klt* klt = all_klts.head.load(std::memory_order_relaxed); klt != nullptr; klt = klt->next_all) set(klt);
+}
+
+void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept {
+  if (Klt* klt = initial_klt.load(std::memory_order_acquire)) f(klt, context);
+  // No lock: this also runs in signal handlers. Records are only ever added.
+  Klt* klt = all_klts.head.load(std::memory_order_acquire);
+  for (; klt != nullptr; klt = klt->next_all) f(klt, context);
 }
 
 void klt_set_spare_limit(unsigned limit) noexcept {
@@ -304,7 +312,7 @@ void klt_set_spare_limit(unsigned limit) noexcept {
 }
 
 void klt_stop_all() noexcept {
-  Klt* all = all_klts.head;
+  Klt* all = all_klts.head.load(std::memory_order_relaxed);
   // One may be on its way to the slots still: until it is there, or has decided to end by itself.
   for (Klt* klt = all; klt != nullptr; klt = klt->next_all) {
     while (klt->state.load(std::memory_order_acquire) != KltState::kStopping) {
@@ -321,7 +329,7 @@ void klt_stop_all() noexcept {
     if (klt->joinable) pthread_join(klt->thread, nullptr);
     delete_klt(klt);
   }
-  all_klts.head = nullptr;
+  all_klts.head.store(nullptr, std::memory_order_relaxed);
   all_klts.ended = nullptr;
 }
 

@@ -137,6 +137,10 @@ void klt_put_back(Klt* klt) noexcept;
 // Bits that every KLT, present and future, has set in `attention` for good (tests).
 void klt_set_sticky_attention(uint32_t bits) noexcept;
 
+// Calls f(klt) for every KLT, the initial one first, and also for records whose thread has ended. For dumps;
+// async-signal-safe. Precondition: not at the same time as klt_stop_all() or klt_release_adopted().
+void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept;
+
 // How many spares are kept.
 void klt_set_spare_limit(unsigned limit) noexcept;
 

@@ -41,6 +41,19 @@ void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept {
   unit->slot.store(static_cast<uint32_t>(kind), std::memory_order_relaxed);
 }
 
+const char* unit_state_name(UnitState state) noexcept {
+  switch (state) {
+    case UnitState::kFree: return "free";
+    case UnitState::kFresh: return "fresh";
+    case UnitState::kReady: return "ready";
+    case UnitState::kRunning: return "running";
+    case UnitState::kBlocked: return "blocked";
+    case UnitState::kInKernel: return "in kernel";
+    case UnitState::kTerminated: return "terminated";
+  }
+  return "in no state";
+}
+
 uint64_t unit_id(Unit* unit) noexcept {
   uint64_t id = unit->cold.id.load(std::memory_order_relaxed);
   if (id != 0) return id;

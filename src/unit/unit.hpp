@@ -151,6 +151,9 @@ inline void unit_transition(Unit* unit, UnitState to) noexcept {
 // Says for dumps what the unit waits for. Before others can wake it.
 void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept;
 
+// "blocked"
+const char* unit_state_name(UnitState state) noexcept;
+
 inline UnitState unit_state(const Unit* unit) noexcept {
   return unit->state.load(std::memory_order_acquire);
 }
