@@ -3,6 +3,7 @@
 # What differs by machine or by instrumentation is a choice of file, made here:
 #   src/arch/<isa>/               only the one of the target
 #   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; found by its plain file name
+#   src/inspect/cfi/<which>/      libunwind where its header is there, else none
 
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" WEFT_ISA)
 if(WEFT_ISA MATCHES "^(amd64|x86_64)$")
@@ -14,11 +15,27 @@ pkg_check_modules(HWLOC REQUIRED hwloc)
 list(REMOVE_ITEM HWLOC_LIBRARY_DIRS "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 find_package(Threads REQUIRED)
 
+include(CheckIncludeFileCXX)
+include(CheckCXXSymbolExists)
+# At run time it is loaded if it is there, and not linked: see src/inspect/cfi/libunwind/.
+check_include_file_cxx(libunwind.h WEFT_HAVE_LIBUNWIND)
+if(WEFT_HAVE_LIBUNWIND)
+  set(WEFT_CFI libunwind)
+else()
+  set(WEFT_CFI none)
+  message(STATUS "weft: no libunwind.h (Debian: libunwind-dev): backtraces of weft_dump() will follow frame "
+                 "pointers only")
+endif()
+check_cxx_symbol_exists(_dl_find_object dlfcn.h WEFT_HAVE_DL_FIND_OBJECT)
+if(NOT WEFT_HAVE_DL_FIND_OBJECT)
+  message(FATAL_ERROR "Weft needs the GNU C library, 2.35 or later (_dl_find_object)")
+endif()
+
 file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/src/*.S)
 set(foreign ${WEFT_SOURCES})
-list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer)/[^/]+/")
-list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_SANITIZE})/")
+list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer|inspect/cfi)/[^/]+/")
+list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_SANITIZE}|inspect/cfi/${WEFT_CFI})/")
 list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
 
 # Frames that call a unit in assembly are found through the frame pointer by unwinders, which do not

@@ -5,7 +5,7 @@
 # the one line to run, and fails.
 set -euo pipefail
 
-run=(g++ make cmake ninja-build pkg-config libhwloc-dev)
+run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev)
 install=("${run[@]}" python3 doxygen doxygen2man)
 deb=("${install[@]}" dpkg-dev debhelper lintian)
 test=("${install[@]}" libgtest-dev spin clang-19)

@@ -413,6 +413,16 @@ WEFT_API int weft_parallel_reduce(size_t first, size_t last, size_t grain, const
 // Context and errors as weft_ult_create() and weft_join().
 WEFT_API int weft_invoke(weft_fn fn, void* arg);
 
+// ---- looking inside ------------------------------------------------------------------------------
+
+// Writes every worker and every unit to the file: names, states, what they wait for and since when, and their
+// backtraces. Other KLTs stand still for a moment each, one after the other, and get a real-time signal for it
+// (a system call that signals interrupt may return EINTR); all else goes on meanwhile. WEFT_DUMP_SIGNAL does the
+// same from outside. See docs/inside.md.
+// Context: any, also a signal handler. Waits for the file, and at most 0.2 s for each KLT that does not answer.
+// Errors: UNINITIALIZED, BUSY (another dump is being written), INVALID (the file took not all of it).
+WEFT_API int weft_dump(int fd);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,8 @@
 // option_parse.cpp: from the text of an option to its value.
 
+#include <signal.h>
+#include <string.h>
+
 #include <cctype>
 #include <charconv>
 #include <cstring>
@@ -9,6 +12,8 @@
 
 namespace weft::rt {
 namespace {
+
+constexpr int kFirstReservedSignal = 32;  // up to SIGRTMIN the C library keeps them for itself
 
 bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
@@ -81,6 +86,36 @@ bool parse_cpus(std::string_view text, CpuList& list) {
   return true;
 }
 
+// 0: no such name.
+int signal_of_name(std::string_view name) {
+  for (int signal = 1; signal < kFirstReservedSignal; ++signal) {
+    const char* abbreviation = ::sigabbrev_np(signal);
+    if (abbreviation != nullptr && same_word(name, abbreviation)) return signal;
+  }
+  return 0;
+}
+
+// Whether a program may handle it for a purpose of its own.
+bool is_free_signal(std::int64_t signal) {
+  for (const int no : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
+    if (signal == no) return false;
+  }
+  return signal > 0 && (signal < kFirstReservedSignal || (signal >= SIGRTMIN && signal <= SIGRTMAX));
+}
+
+// "SIGUSR2", "usr2", "RTMIN+3", "12".
+bool parse_signal(std::string_view text, std::int64_t& signal) {
+  constexpr std::string_view kPrefix = "SIG", kRealTime = "RTMIN+";
+  if (same_word(text.substr(0, kPrefix.size()), kPrefix)) text.remove_prefix(kPrefix.size());
+  if (same_word(text.substr(0, kRealTime.size()), kRealTime)) {
+    if (!parse_number(text.substr(kRealTime.size()), signal) || signal > SIGRTMAX - SIGRTMIN) return false;
+    signal += SIGRTMIN;
+  } else if (!parse_number(text, signal)) {
+    signal = signal_of_name(text);
+  }
+  return is_free_signal(signal);
+}
+
 // Switches are also known as 0 and 1, as in many other programs.
 std::string_view usual_word(std::string_view text, std::string_view words) {
   if (words != "off|on") return text;
@@ -104,6 +139,7 @@ bool parse_option(const Option& option, std::string_view text, OptionValue& valu
   switch (option.type) {
     case OptionType::Word: return false;
     case OptionType::Cpus: return parse_cpus(text, value.cpus);
+    case OptionType::Signal: return parse_signal(text, value.number);
     case OptionType::Number:
       if (!parse_number(text, value.number)) return false;
       break;

@@ -15,6 +15,7 @@ enum class OptionType {
   Bytes,   // the same with an optional K, M or G
   Word,    // one of `words` only
   Cpus,    // a list such as 0,2-5; empty: all
+  Signal,  // a signal that can be handled: SIGUSR2, USR2, RTMIN+3, or its number
 };
 
 // What a text means. A word means its place in `words`; for a Number that also takes words, keep

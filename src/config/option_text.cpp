@@ -31,6 +31,7 @@ std::string range_text(const Option& option) {
   switch (option.type) {
     case OptionType::Word: return "";
     case OptionType::Cpus: return "a list of CPUs such as 0,2-5";
+    case OptionType::Signal: return "a signal such as USR2, RTMIN+3 or 12";
     case OptionType::Number:
       return "a number from " + std::to_string(option.min) + " to " + std::to_string(option.max);
     case OptionType::Bytes:

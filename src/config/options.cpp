@@ -65,6 +65,10 @@ constexpr Option kTable[] = {
     {"WEFT_KLT_SPARE", OptionType::Number, "2", 0, 1024, "",
      "How many kernel threads without work are kept for the next hand-over; more than that end.",
      store<&Options::klt_spare>},
+    {"WEFT_DUMP_SIGNAL", OptionType::Signal, "off", 0, 0, "off",
+     "A signal at which the process writes all its units to standard error: their names, states, what "
+     "they wait for, and their backtraces (docs/inside.md). The program must have no use for it itself.",
+     store<&Options::dump_signal>},
 };
 
 void warn(const Option& option, const char* text) noexcept try {

@@ -44,6 +44,7 @@ struct Options {
   bool stack_watermark = false;
   HugePages huge_pages = HugePages::Off;
   int klt_spare = 0;
+  int dump_signal = 0;  // 0: none
 };
 
 // Where a value comes from: the name of an environment variable to its text, or null.

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "os/cpu_set.hpp"
 #include "os/huge_pages.hpp"
@@ -192,13 +193,11 @@ void report_alive(Unit* unit, void* context) {
     std::fputs("weft: weft_finalize: these units have not ended (join or cancel them first):\n",
                stderr);
   }
-  static const char* const kNames[] = {"free",    "fresh",     "ready",     "running",
-                                       "blocked", "in kernel", "terminated"};
   if (alive->count++ < kListed) {
     std::fprintf(stderr, "weft:   %s %llu \"%s\", %s\n",
                  unit_is(unit, flag::kTasklet) ? "tasklet" : "ULT",
                  static_cast<unsigned long long>(unit_id(unit)), unit_name(unit),
-                 kNames[static_cast<size_t>(state)]);
+                 unit_state_name(state));
   }
 }
 
@@ -240,6 +239,7 @@ void drop_all(Worker* mine) noexcept {
 
 // Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
 void stop() noexcept {
+  inspect_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
     const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
@@ -271,6 +271,7 @@ int start(const weft_options_t* wishes) try {
   overflow_install();
   klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
+  inspect_start(options);
   const int error = start_running(options);
   if (error != WEFT_OK) stop();
   return error;
@@ -413,7 +414,8 @@ int weft_finalize(void) {
   }
   locals_destroy(runtime.primary);
   static_cast<void>(guard_enter());
-  runtime.running.store(false, std::memory_order_release);
+  // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
+  runtime.running.store(false, std::memory_order_seq_cst);
   runtime.initialized = 0;
   stop();
   return WEFT_OK;

@@ -3,6 +3,7 @@
 #include "config/options.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -53,6 +54,7 @@ TEST(Options, Defaults) {
   EXPECT_FALSE(options.stack_watermark);
   EXPECT_EQ(options.huge_pages, HugePages::Off);
   EXPECT_EQ(options.klt_spare, 2);
+  EXPECT_EQ(options.dump_signal, 0);
   EXPECT_EQ(complaint({}), "");
 }
 
@@ -99,6 +101,16 @@ TEST(Options, SizesWithAndWithoutUnit) {
   EXPECT_EQ(read({{"WEFT_STACK_SIZE", "1G"}}).stack_size, 1u << 30);
 }
 
+TEST(Options, SignalsByNameAndByNumber) {
+  const std::pair<const char*, int> good[] = {{"USR2", SIGUSR2},     {"SIGUSR1", SIGUSR1},
+                                              {"sigquit", SIGQUIT},  {"12", 12},
+                                              {"RTMIN+3", SIGRTMIN + 3}, {"sigrtmin+0", SIGRTMIN},
+                                              {"off", 0}};
+  for (const auto& [text, signal] : good) {
+    EXPECT_EQ(read({{"WEFT_DUMP_SIGNAL", text}}).dump_signal, signal) << text;
+  }
+}
+
 TEST(Options, ABadValueIsNamedWithWhatIsAllowedAndTheDefaultStands) {
   testing::internal::CaptureStderr();
   const Options options = read({{"WEFT_STACK_SIZE", "8K"}});
@@ -120,6 +132,9 @@ TEST(Options, BadValuesOfEachType) {
       {"WEFT_WORKERS_CPUS", "8192"},      {"WEFT_WORKERS_CPUS", "0-8000"},
       {"WEFT_STACK_SIZE", "128KB"},       {"WEFT_STACK_SIZE", "K"},
       {"WEFT_STACK_SIZE", "9999999999G"}, {"WEFT_STACK_GUARD", "page"},
+      {"WEFT_DUMP_SIGNAL", "KILL"},       {"WEFT_DUMP_SIGNAL", "SEGV"},
+      {"WEFT_DUMP_SIGNAL", "32"},         {"WEFT_DUMP_SIGNAL", "0"},
+      {"WEFT_DUMP_SIGNAL", "RTMIN+99"},   {"WEFT_DUMP_SIGNAL", "SIG"},
   };
   for (const auto& [name, text] : bad) {
     const std::string said = complaint({{name, text}});

@@ -13,6 +13,9 @@
 
 namespace weft::rt::san {
 
+inline constexpr bool kSignalsComeLate = false;
+inline constexpr unsigned kOwnThreads = 0;
+
 struct StackState {
   void* fake_stack = nullptr;  // saved while nothing runs on the stack
 };

@@ -8,6 +8,10 @@
 
 namespace weft::rt::san {
 
+// Whether handlers of signals run later than the signal, and how many threads the tool adds.
+inline constexpr bool kSignalsComeLate = false;
+inline constexpr unsigned kOwnThreads = 0;
+
 // What a sanitizer wants to know about one stack.
 struct StackState {};
 

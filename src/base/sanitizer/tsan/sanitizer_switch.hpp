@@ -10,6 +10,11 @@
 
 namespace weft::rt::san {
 
+// A handler of a signal runs at the next call that TSan intercepts: what it is told of the interrupted code is
+// old by then. And one thread of the process is TSan's own.
+inline constexpr bool kSignalsComeLate = true;
+inline constexpr unsigned kOwnThreads = 1;
+
 struct StackState {
   void* fiber = nullptr;
   bool owned = false;  // made here, not a thread's own

@@ -1,0 +1,322 @@
+// dump.cpp: the report. First the workers, each with what its KLT runs: a KLT stands still while it is looked at,
+// so what is said of it belongs together. Then all other units, each from one copy of its descriptor: they
+// may move on meanwhile, and a unit of which that was noticed is said to have.
+#include "inspect/dump.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "inspect/ask.hpp"
+#include "inspect/modules.hpp"
+#include "inspect/unit_report.hpp"
+#include "inspect/unwind.hpp"
+#include "klt/klt.hpp"
+#include "worker/runtime.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Set while a report is written. Finalise waits for it, so that what a report reads stays there.
+std::atomic<bool> busy{false};
+
+struct Report {
+  Text& out;
+  const Registers* here;  // of the thread with `tid`; null: that runs nothing that matters
+  int tid;
+};
+
+// The units that were shown with their worker.
+struct Shown {
+  const Unit* units[kMaxWorkers];
+  unsigned count = 0;
+
+  bool has(const Unit* unit) const noexcept {
+    for (unsigned i = 0; i < count; ++i) {
+      if (units[i] == unit) return true;
+    }
+    return false;
+  }
+};
+Shown shown;
+
+const char* words_for(Answer answer) noexcept {
+  switch (answer) {
+    case Answer::kGiven: break;
+    case Answer::kNone: return "its KLT did not answer: it blocks the signal, or is stuck in the kernel";
+    case Answer::kGone: return "its KLT has ended";
+    case Answer::kNoSignal: return "its KLT cannot be asked: the program uses all real-time signals itself";
+  }
+  return "";
+}
+
+// Calls f() while the KLT stands still, and shows its frames.
+template <class F>
+void show_klt(Report& report, const Klt* klt, F&& f) noexcept {
+  const int tid = klt->tid.load(std::memory_order_acquire);
+  if (tid == report.tid && report.here != nullptr) {
+    f();
+    say_frames(report.out, *report.here, nullptr, nullptr);
+    return;
+  }
+  Registers registers;
+  const Answer answer = ask_registers(tid, registers);
+  f();
+  if (answer == Answer::kGiven) {
+    say_frames(report.out, registers, nullptr, nullptr);
+    ask_release();
+  } else {
+    report.out << "  (" << words_for(answer) << ")\n";
+  }
+}
+
+// ---- units --------------------------------------------------------------------------------------
+
+void say_host(Text& out, const Unit* unit, const UnitCopy& copy) noexcept {
+  if (copy->host == nullptr || copy->host == unit) return;
+  out << ", on the stack of ";
+  say_who(out, copy->host);
+}
+
+struct WhereSuspended {
+  const Unit* unit;
+  const UnitCopy& then;
+};
+
+bool still_suspended(const void* context) noexcept {
+  const auto& where = *static_cast<const WhereSuspended*>(context);
+  const UnitCopy now(where.unit);
+  return now && now->state.load(std::memory_order_relaxed) == where.then->state.load(std::memory_order_relaxed) &&
+         now->host == where.then->host && now->context.sp == where.then->context.sp &&
+         now->context.ip == where.then->context.ip && now->context.bp == where.then->context.bp;
+}
+
+// The KLT that the unit's frames run on, or sleep on in the kernel; null: none, its context is saved.
+struct Search {
+  const Unit* unit;
+  const Klt* found;
+};
+const Klt* klt_of(const Unit* unit) noexcept {
+  Search search{unit, nullptr};
+  klt_for_each(
+      [](Klt* klt, void* to) {
+        auto* s = static_cast<Search*>(to);
+        const bool runs = klt->current.load(std::memory_order_relaxed) == s->unit;
+        const bool holds = klt->state.load(std::memory_order_acquire) == KltState::kCaptive &&
+                           klt->held.load(std::memory_order_relaxed) == s->unit;
+        if (runs || holds) s->found = klt;
+      },
+      &search);
+  return search.found;
+}
+
+void show_suspended(Report& report, const Unit* unit, const UnitCopy& copy) noexcept {
+  const Unit* host = copy->host;
+  const Peek<Klt*> captive(host != nullptr ? &host->captive : nullptr);
+  if (captive && *captive.get() != nullptr) {
+    if (const Klt* klt = klt_of(unit)) {
+      return show_klt(report, klt, [&] {
+        report.out << ", on KLT " << klt->tid.load(std::memory_order_relaxed) << ", which sleeps in it\n";
+      });
+    }
+  }
+  report.out << "\n";
+  const WhereSuspended where{unit, copy};
+  say_frames(report.out, registers_of(copy->context), still_suspended, &where);
+}
+
+void show_running(Report& report, const Unit* unit) noexcept {
+  const Klt* klt = klt_of(unit);
+  if (klt == nullptr) {
+    report.out << "; below a unit that it joins, which runs on its stack\n";
+    return;
+  }
+  show_klt(report, klt, [&] { report.out << ", on KLT " << klt->tid.load(std::memory_order_relaxed) << "\n"; });
+}
+
+void show_unit(Report& report, const Unit* unit) noexcept {
+  Text& out = report.out;
+  const UnitCopy copy(unit);
+  if (!copy) return;
+  const auto state = copy->state.load(std::memory_order_relaxed);
+  if (state == UnitState::kFree) return;
+  out << "\n";
+  say_who(out, unit, copy);
+  out << ": " << unit_state_name(state);
+  switch (state) {
+    case UnitState::kFree: break;
+    case UnitState::kTerminated: out << "\n"; break;
+    case UnitState::kFresh:
+      out << " in ";
+      say_pool(out, copy);
+      out << ", would run ";
+      say_code(out, reinterpret_cast<uintptr_t>(copy->fn));
+      out << "\n";
+      break;
+    case UnitState::kReady:
+      out << ", home ";
+      say_pool(out, copy);
+      say_host(out, unit, copy);
+      show_suspended(report, unit, copy);
+      break;
+    case UnitState::kBlocked:
+      out << ", home ";
+      say_pool(out, copy);
+      say_host(out, unit, copy);
+      show_suspended(report, unit, copy);
+      break;
+    case UnitState::kRunning:
+    case UnitState::kInKernel:
+      say_host(out, unit, copy);
+      show_running(report, unit);
+      break;
+  }
+}
+
+void show_if_not_shown(Unit* unit, void* context) noexcept {
+  if (!shown.has(unit)) show_unit(*static_cast<Report*>(context), unit);
+}
+
+// ---- workers ------------------------------------------------------------------------------------
+
+void show_what_runs(Report& report, const Worker* worker, const Klt* klt) noexcept {
+  show_klt(report, klt, [&] {
+    const Unit* unit = klt->current.load(std::memory_order_relaxed);
+    if (unit == nullptr) {
+      report.out << ": in its scheduler\n";
+      return;
+    }
+    const UnitCopy copy(unit);
+    report.out << ": runs ";
+    say_who(report.out, unit, copy);
+    if (copy) say_host(report.out, unit, copy);
+    report.out << "\n";
+    if (worker->index < kMaxWorkers) shown.units[shown.count++] = unit;
+  });
+}
+
+void show_worker(Report& report, const Worker* worker) noexcept {
+  Text& out = report.out;
+  const Klt* klt = worker->carrier.load(std::memory_order_acquire);
+  out << "\nworker " << worker->index;
+  if (const int cpu = worker->cpu.load(std::memory_order_relaxed); cpu >= 0) out << " (CPU " << cpu << ")";
+  if (klt == nullptr) {
+    out << ": stopped\n";
+    return;
+  }
+  out << " on KLT " << klt->tid.load(std::memory_order_relaxed);
+  if (worker->asleep.load(std::memory_order_acquire) != Sleep::kAwake) {
+    out << ": asleep\n";
+    return;
+  }
+  show_what_runs(report, worker, klt);
+}
+
+void show_workers(Report& report) noexcept {
+  shown.count = 0;
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    const Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker != nullptr) show_worker(report, worker);
+  }
+}
+
+void say_what_lacks(Text& out) noexcept {
+  if (const char* why = unwind_lacks()) {
+    out << "weft: backtraces follow frame pointers, so they may leave out frames or end early: " << why << "\n";
+  }
+}
+
+int own_tid() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
+
+bool begin() noexcept {
+  // Sequentially consistent, pairs with inspect_stop(): either we see that the runtime ends, or that sees us.
+  if (busy.exchange(true, std::memory_order_seq_cst)) return false;
+  unwind_forget();
+  symbols_forget();
+  return true;
+}
+
+void end() noexcept { busy.store(false, std::memory_order_release); }
+
+}  // namespace
+
+int dump(int fd, const Registers& here) noexcept {
+  if (!runtime.running.load(std::memory_order_seq_cst)) return WEFT_ERR_UNINITIALIZED;
+  if (!begin()) return WEFT_ERR_BUSY;
+  const int error = errno;
+  bool written = false;
+  if (runtime.running.load(std::memory_order_seq_cst)) {
+    Text out(fd);
+    Report report{out, &here, own_tid()};
+    out << "weft: dump of process " << getpid() << "\n";
+    say_what_lacks(out);
+    show_workers(report);
+    unit_for_each(show_if_not_shown, &report);
+    out << "\nweft: end of dump\n";
+    written = out.flush();
+  }
+  end();
+  errno = error;
+  return written ? WEFT_OK : WEFT_ERR_INVALID;
+}
+
+bool dump_waiting(int fd, const char* sentence) noexcept {
+  if (!begin()) return false;
+  Text out(fd);
+  Report report{out, nullptr, own_tid()};
+  out << "weft: " << sentence << "\n";
+  say_what_lacks(out);
+  const auto show = [](Unit* unit, void* context) {
+    if (unit_state(unit) == UnitState::kBlocked) show_unit(*static_cast<Report*>(context), unit);
+  };
+  unit_for_each(show, &report);
+  out << "\n";
+  out.flush();
+  end();
+  return true;
+}
+
+// ---- the signal that asks for one -----------------------------------------------------------------
+
+namespace {
+
+int dump_signal = 0;  // 0: none
+struct sigaction before;
+
+void on_signal(int, siginfo_t*, void* context) noexcept {
+  dump(STDERR_FILENO, registers_of(*static_cast<ucontext_t*>(context)));
+}
+
+}  // namespace
+
+void inspect_start(const Options& options) noexcept {
+  unwind_prepare();
+  if (options.dump_signal == 0) return;
+  struct sigaction ours{};
+  ours.sa_sigaction = on_signal;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  if (sigaction(options.dump_signal, &ours, &before) == 0) dump_signal = options.dump_signal;
+}
+
+void inspect_stop() noexcept {
+  // Sequentially consistent, pairs with dump(): one that begins now sees that the runtime does not run.
+  while (busy.load(std::memory_order_seq_cst)) sched_yield();
+  ask_stop();
+  if (dump_signal == 0) return;
+  struct sigaction now;
+  sigaction(dump_signal, nullptr, &now);
+  // The program may have set its own since.
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal) {
+    sigaction(dump_signal, &before, nullptr);
+  }
+  dump_signal = 0;
+}
+
+}  // namespace weft::rt
+
+int weft_dump(int fd) { return weft::rt::dump(fd, weft::rt::registers_here()); }

@@ -1,0 +1,20 @@
+// dump.hpp: every worker and every unit of this process, as text.
+#pragma once
+
+#include "arch/registers.hpp"
+#include "config/options.hpp"
+
+namespace weft::rt {
+
+// `here`: the registers of the calling thread, whose stack must stay as it is meanwhile. Async-signal-safe.
+int dump(int fd, const Registers& here) noexcept;
+
+// A sentence, and the units that wait. False: another report is being written. For callers that know that
+// finalise cannot come meanwhile.
+bool dump_waiting(int fd, const char* sentence) noexcept;
+
+// For initialise and finalise: gets the unwinder ready, handles the signal that asks for a dump; gives it back.
+void inspect_start(const Options& options) noexcept;
+void inspect_stop() noexcept;
+
+}  // namespace weft::rt
