@@ -15,12 +15,12 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "sanitizer_switch.hpp"
 
@@ -40,12 +40,6 @@ uint32_t number_now = 0;   // the asker's
 int signal_now = 0;        // 0: none chosen
 bool owed = false;         // an answer may still come, at any time
 Registers answered;        // the asked one's while Answering, then the asker's
-
-uint64_t now_ns() noexcept {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
-}
 
 void answer(int, siginfo_t* info, void* context) noexcept {
   const int error = errno;

@@ -91,7 +91,8 @@ bool still_suspended(const void* context) noexcept {
   const UnitCopy now(where.unit);
   return now && now->state.load(std::memory_order_relaxed) == where.then->state.load(std::memory_order_relaxed) &&
          now->host == where.then->host && now->context.sp == where.then->context.sp &&
-         now->context.ip == where.then->context.ip && now->context.bp == where.then->context.bp;
+         now->context.ip == where.then->context.ip && now->context.bp == where.then->context.bp &&
+         now->wait_since == where.then->wait_since;
 }
 
 // The KLT that the unit's frames run on, or sleep on in the kernel; null: none, its context is saved.
@@ -163,6 +164,7 @@ void show_unit(Report& report, const Unit* unit) noexcept {
       show_suspended(report, unit, copy);
       break;
     case UnitState::kBlocked:
+      say_wait(out, copy);
       out << ", home ";
       say_pool(out, copy);
       say_host(out, unit, copy);
@@ -271,7 +273,8 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
   out << "weft: " << sentence << "\n";
   say_what_lacks(out);
   const auto show = [](Unit* unit, void* context) {
-    if (unit_state(unit) == UnitState::kBlocked) show_unit(*static_cast<Report*>(context), unit);
+    const UnitState state = unit_state(unit);
+    if (state == UnitState::kBlocked || state == UnitState::kRunning) show_unit(*static_cast<Report*>(context), unit);
   };
   unit_for_each(show, &report);
   out << "\n";
@@ -295,6 +298,7 @@ void on_signal(int, siginfo_t*, void* context) noexcept {
 
 void inspect_start(const Options& options) noexcept {
   unwind_prepare();
+  deadlock_forget();
   if (options.dump_signal == 0) return;
   struct sigaction ours{};
   ours.sa_sigaction = on_signal;

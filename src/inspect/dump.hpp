@@ -13,6 +13,9 @@ int dump(int fd, const Registers& here) noexcept;
 // finalise cannot come meanwhile.
 bool dump_waiting(int fd, const char* sentence) noexcept;
 
+// The next deadlock is reported, even if one has been.
+void deadlock_forget() noexcept;
+
 // For initialise and finalise: gets the unwinder ready, handles the signal that asks for a dump; gives it back.
 void inspect_start(const Options& options) noexcept;
 void inspect_stop() noexcept;

@@ -2,6 +2,7 @@
 
 #include "inspect/modules.hpp"
 #include "inspect/unwind.hpp"
+#include "os/clock.hpp"
 #include "pool/pool.hpp"
 #include "worker/worker.hpp"
 
@@ -31,6 +32,19 @@ void say_pool(Text& out, const UnitCopy& copy) noexcept {
   } else {
     out << "pool " << address(at);
   }
+}
+
+void say_wait(Text& out, const UnitCopy& copy) noexcept {
+  const auto kind = static_cast<WaitKind>(copy->slot.load(std::memory_order_relaxed));
+  out << ", waits for " << wait_kind_name(kind);
+  if (kind == WaitKind::kJoin) {
+    out << ", ";
+    say_who(out, static_cast<const Unit*>(copy->wait_object));
+  } else if (copy->wait_object != nullptr) {
+    out << ", " << address(copy->wait_object);
+  }
+  const uint64_t now = coarse_now_ns();
+  out << ", for " << Seconds{now > copy->wait_since ? now - copy->wait_since : 0};
 }
 
 void say_code(Text& out, uintptr_t at) noexcept {

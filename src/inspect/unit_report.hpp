@@ -19,6 +19,9 @@ void say_who(Text& out, const Unit* unit) noexcept;
 // `worker 1's pool`
 void say_pool(Text& out, const UnitCopy& copy) noexcept;
 
+// `, waits for a mutex, 0x5581, for 12.3 s`. Precondition: it is blocked.
+void say_wait(Text& out, const UnitCopy& copy) noexcept;
+
 // `function+0x12 (program+0x3456)`
 void say_code(Text& out, uintptr_t address) noexcept;
 

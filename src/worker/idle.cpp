@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kLooksPerClock = 8;          // the clock costs 25 ns
 constexpr uint64_t kTrimPeriodNs = 100'000'000;  // memory that nobody wanted for so long can go
+constexpr uint64_t kFirstLookNs = 1'000'000'000;  // nothing that runs leaves all workers asleep for so long
 
 template <class F>
 void for_each_other(Worker* self, F&& f) noexcept {
@@ -109,23 +110,45 @@ bool wake_if_asleep(Worker* worker) noexcept {
   return true;
 }
 
+bool nobody_awake() noexcept {
+  return runtime.sleepers.load(std::memory_order_seq_cst) >=
+         static_cast<int>(runtime.active.load(std::memory_order_seq_cst));
+}
+
+// The last one to fall asleep looks now and then whether all wait for each other. Both of two that fall asleep
+// at once may count as the last; never neither.
+struct DeadlockWatch {
+  uint64_t pause = kFirstLookNs;
+  uint64_t next = nobody_awake() ? now_ns() + pause : kNever;
+
+  void look(uint64_t now) noexcept {
+    // Whoever is awake now falls asleep after us, and watches then.
+    pause = nobody_awake() ? all_asleep(pause) : 0;
+    next = pause != 0 ? now + pause : kNever;
+  }
+};
+
 // False: `until` came first.
 bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   count(worker->stats.sleeps);
+  DeadlockWatch watch;
   // As long as a burst has left stacks behind, wake now and then to give some of them back.
   bool trim = true;
   // Acquire, pairs with the release of the waker.
   while (worker->park.load(std::memory_order_acquire) == 0) {
-    if (!trim && until == kNever) {
+    const uint64_t next = std::min(until, watch.next);
+    if (!trim && next == kNever) {
       futex_wait(worker->park, 0);
       continue;
     }
     const uint64_t now = now_ns();
     if (now >= until) return false;
-    if (trim && until - now > kTrimPeriodNs) {
+    if (now >= watch.next) {
+      watch.look(now);
+    } else if (trim && next - now > kTrimPeriodNs) {
       if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) trim = stack_trim();
     } else {
-      futex_wait_until(worker->park, 0, until);
+      futex_wait_until(worker->park, 0, next);
     }
   }
   return true;

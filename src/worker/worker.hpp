@@ -209,6 +209,9 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;
 void idle_user(Worker* worker, Sched* sched) noexcept;
 // True if somebody sleeps or searches.
 bool anybody_hungry() noexcept;
+// All workers have slept for so long; the caller is one of them. Looks whether anything is left that could wake one.
+// Returns after how much longer that is to be asked again, 0: never. Defined by inspect/.
+uint64_t all_asleep(uint64_t slept_ns) noexcept;
 // The owner's answer to attention::kHungry.
 void feed_the_hungry(Worker* worker) noexcept;
 
