@@ -227,6 +227,10 @@ void show_workers(Report& report) noexcept {
 }
 
 void say_what_lacks(Text& out) noexcept {
+  if (!Peek<unsigned>(&shown.count)) {
+    out << "weft: this process may not read its own memory: process_vm_readv() and /proc/self/mem are forbidden "
+           "(by a filter of system calls?). So units cannot be shown\n";
+  }
   if (const char* why = unwind_lacks()) {
     out << "weft: backtraces follow frame pointers, so they may leave out frames or end early: " << why << "\n";
   }

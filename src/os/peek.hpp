@@ -6,7 +6,8 @@
 namespace weft::rt {
 
 // Copies [from, from + bytes). False: some of it is not mapped, is a guard, or the kernel does not let us; *to
-// is then worth nothing. What another thread writes meanwhile may be half old, half new. Async-signal-safe, but for errno.
+// is then worth nothing. What another thread writes meanwhile may be half old, half new. Async-signal-safe, but
+// for errno.
 bool peek(const void* from, void* to, size_t bytes) noexcept;
 
 // A copy of an object whose owner may be changing it. Its members are to be read, not its functions called.

@@ -1,9 +1,13 @@
 // weft_dump(): what is said of units in every state, with the backtraces that they really have; from other
 // threads, from signal handlers, of workers that spin, and while everything changes.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -263,6 +267,34 @@ TEST_F(Dump, UnprintableNamesDoNotReachTheTerminal) {
   ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
   EXPECT_TRUE(has(dump_text(), "\"a\\?\\[2Jb\\?\""));
   release({unit});
+}
+
+// As filters of containers and services do.
+void forbid_process_vm_readv() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{sizeof program / sizeof program[0], program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(5);
+}
+
+void dump_a_waiter_under_the_filter() {
+  if (weft_initialize(nullptr) != WEFT_OK) _exit(3);
+  forbid_process_vm_readv();  // this thread
+  const weft_unit_attr_t attr = named("waiter");
+  weft_unit_t unit = nullptr;
+  if (weft_ult_create(dumped_waits, nullptr, &attr, &unit) != WEFT_OK) _exit(4);
+  while (weft_unit_state(unit) != WEFT_UNIT_BLOCKED) weft_yield();
+  _exit(weft_dump(STDERR_FILENO));
+}
+
+TEST(DumpUnderAFilter, OfSystemCallsReadsItsMemoryAnotherWay) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(dump_a_waiter_under_the_filter(), testing::ExitedWithCode(WEFT_OK),
+              "\"waiter\": blocked, waits for an event(.|\n)*dumped_waits_innermost(.|\n)*end of dump");
 }
 
 TEST_F(Dump, WhileEverythingChanges) {
