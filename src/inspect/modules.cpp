@@ -29,6 +29,19 @@ const char* program_path() noexcept {
   return path;
 }
 
+// "" where it is gone, or too long.
+const char* copied_path(const char* path) noexcept {
+  static char copy[1024];
+  constexpr size_t kStep = 64;  // a string may end at the end of what is mapped
+  for (size_t size = 0; path != nullptr && size + kStep <= sizeof copy;) {
+    const size_t step = kStep - (reinterpret_cast<uintptr_t>(path) + size) % kStep;
+    if (!peek(path + size, copy + size, step)) break;
+    if (std::memchr(copy + size, '\0', step) != nullptr) return copy;
+    size += step;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool module_at(uintptr_t address, Module& module) noexcept {
@@ -37,9 +50,11 @@ bool module_at(uintptr_t address, Module& module) noexcept {
   module.low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
   module.high = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
   module.unwind_table = reinterpret_cast<uintptr_t>(found.dlfo_eh_frame);
-  module.bias = found.dlfo_link_map->l_addr;
-  module.path = found.dlfo_link_map->l_name;
-  if (module.path == nullptr) module.path = "";
+  // It may be unloaded just now.
+  const Peek<link_map> map(found.dlfo_link_map);
+  if (!map) return false;
+  module.bias = map->l_addr;
+  module.path = copied_path(map->l_name);
   // The program itself has no name there.
   if (*module.path == '\0') module.path = program_path();
   return true;

@@ -11,10 +11,10 @@ struct Module {
   uintptr_t high = 0;
   uintptr_t bias = 0;         // address less bias: the address in the file, as addr2line wants it
   uintptr_t unwind_table = 0; // its .eh_frame_hdr; 0: none
-  const char* path = "";      // of its file; "": unknown. Belongs to the loader
+  const char* path = "";      // of its file; "": unknown. Good until the next call
 };
 
-// False: no code that was loaded lies there (it may have been generated). Async-signal-safe.
+// False: no code that was loaded lies there (it may have been generated). Async-signal-safe; one caller at a time.
 bool module_at(uintptr_t address, Module& module) noexcept;
 
 struct Symbol {
