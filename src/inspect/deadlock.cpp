@@ -1,15 +1,7 @@
-// deadlock.cpp: all units wait, and nothing is left that could wake one.
-//
-// Every worker sleeps, so no unit runs, and what is ready would have woken one. Something from outside may
-// still come while there is
-//   - a deadline that somebody waits for,
-//   - a unit whose KLT blocks in the kernel, or comes back from there,
-//   - a thread that is not Weft's: any of them may call weft_resume(), set an event, and so on.
-// Handlers of signals may not do that, so they do not count. The primary ULT in a system call keeps its worker
-// awake. Stacked schedulers that sleep for want of units are not counted as waiting.
+// deadlock.cpp: all units wait, and nothing is left that could wake one. Why that is true when it is said, also
+// while everything moves: README.md, "A deadlock".
 //
 // Nothing is done for this while any worker is awake, and an idle program is looked at less and less often.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -95,7 +87,7 @@ void count_unit(Unit* unit, void* to) noexcept {
   switch (unit_state(unit)) {
     case UnitState::kFree:
     case UnitState::kTerminated: break;
-    case UnitState::kRunning: break;  // joins one that waits on the same stack: all workers sleep
+    case UnitState::kRunning: break;  // joins one that waits on the same stack: no worker runs anything
     case UnitState::kBlocked:
       if (static_cast<WaitKind>(unit->slot.load(std::memory_order_relaxed)) != WaitKind::kIdleSched) {
         ++units->waiting;
@@ -107,11 +99,30 @@ void count_unit(Unit* unit, void* to) noexcept {
   }
 }
 
+// 0: a worker is awake, is being woken, or looks round for the last time before it sleeps. Otherwise a number
+// that is another one as soon as any of them has woken.
+uint64_t all_at_rest() noexcept {
+  uint64_t sum = 0;
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    const Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker == nullptr) continue;
+    const WorkerState state = worker->state.load(std::memory_order_acquire);
+    if (state == WorkerState::kNew || state == WorkerState::kStopped) continue;
+    // Acquire, pairs with the release where it begins to rest.
+    const uint64_t rest = worker->rest.load(std::memory_order_acquire);
+    if (rest % 2 == 0 || worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake) return 0;
+    sum += rest;
+  }
+  return sum;
+}
+
 bool is_deadlock() noexcept {
-  if (timers_pending()) return false;
+  const uint64_t before = all_at_rest();
+  if (before == 0 || timers_pending()) return false;
   Units units;
   unit_for_each(count_unit, &units);
-  return units.waiting > 0 && !units.others && foreign_threads() == 0;
+  return units.waiting > 0 && !units.others && foreign_threads() == 0 && all_at_rest() == before;
 }
 
 }  // namespace

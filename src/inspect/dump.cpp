@@ -20,12 +20,14 @@
 namespace weft::rt {
 namespace {
 
+constexpr char kEnd[] = "\nweft: end of dump\n";
+
 // Set while a report is written. Finalise waits for it, so that what a report reads stays there.
 std::atomic<bool> busy{false};
 
 struct Report {
   Text& out;
-  const Registers* here;  // of the thread with `tid`; null: that runs nothing that matters
+  const Registers& here;  // of the thread with `tid`, which is ours and cannot be asked
   int tid;
 };
 
@@ -57,9 +59,9 @@ const char* words_for(Answer answer) noexcept {
 template <class F>
 void show_klt(Report& report, const Klt* klt, F&& f) noexcept {
   const int tid = klt->tid.load(std::memory_order_acquire);
-  if (tid == report.tid && report.here != nullptr) {
+  if (tid == report.tid) {
     f();
-    say_frames(report.out, *report.here, nullptr, nullptr);
+    say_frames(report.out, report.here, nullptr, nullptr);
     return;
   }
   Registers registers;
@@ -209,7 +211,12 @@ void show_worker(Report& report, const Worker* worker) noexcept {
     out << ": stopped\n";
     return;
   }
-  out << " on KLT " << klt->tid.load(std::memory_order_relaxed);
+  const int tid = klt->tid.load(std::memory_order_relaxed);
+  if (tid == 0) {
+    out << ": its KLT is only starting\n";
+    return;
+  }
+  out << " on KLT " << tid;
   if (worker->asleep.load(std::memory_order_acquire) != Sleep::kAwake) {
     out << ": asleep\n";
     return;
@@ -257,12 +264,12 @@ int dump(int fd, const Registers& here) noexcept {
   bool written = false;
   if (runtime.running.load(std::memory_order_seq_cst)) {
     Text out(fd);
-    Report report{out, &here, own_tid()};
+    Report report{out, here, own_tid()};
     out << "weft: dump of process " << getpid() << "\n";
     say_what_lacks(out);
     show_workers(report);
     unit_for_each(show_if_not_shown, &report);
-    out << "\nweft: end of dump\n";
+    out << kEnd;
     written = out.flush();
   }
   end();
@@ -271,9 +278,10 @@ int dump(int fd, const Registers& here) noexcept {
 }
 
 bool dump_waiting(int fd, const char* sentence) noexcept {
+  const Registers here = registers_here();
   if (!begin()) return false;
   Text out(fd);
-  Report report{out, nullptr, own_tid()};
+  Report report{out, here, own_tid()};
   out << "weft: " << sentence << "\n";
   say_what_lacks(out);
   const auto show = [](Unit* unit, void* context) {
@@ -281,7 +289,7 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
     if (state == UnitState::kBlocked || state == UnitState::kRunning) show_unit(*static_cast<Report*>(context), unit);
   };
   unit_for_each(show, &report);
-  out << "\n";
+  out << kEnd;
   out.flush();
   end();
   return true;

@@ -128,9 +128,26 @@ struct DeadlockWatch {
   }
 };
 
+// While one lives the worker runs nothing at all: it has looked round for the last time, and has not come back.
+class Rest {
+ public:
+  explicit Rest(Worker* worker) noexcept : word_(worker->rest) {
+    // Release, pairs with the acquire in deadlock.cpp: what the worker has done before is seen there.
+    word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  Rest(const Rest&) = delete;
+  Rest& operator=(const Rest&) = delete;
+  // Relaxed: the states of the units that it goes on to run are stored with release.
+  ~Rest() { word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t>& word_;
+};
+
 // False: `until` came first.
 bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   count(worker->stats.sleeps);
+  const Rest rest(worker);
   DeadlockWatch watch;
   // As long as a burst has left stacks behind, wake now and then to give some of them back.
   bool trim = true;

@@ -85,6 +85,7 @@ struct alignas(64) Worker {
   std::atomic<WorkerState> state{WorkerState::kNew};
   FutexWord park{0};               // 1: look again
   std::atomic<Sleep> asleep{Sleep::kAwake};
+  std::atomic<uint64_t> rest{0};  // owner: odd from its last look round to its way back; never the same again
   std::atomic<Sched*> new_sched{nullptr};
   std::atomic<int> cpu{-1};
   FutexWord stopped{0};             // 1 when it has stopped
@@ -209,8 +210,8 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;
 void idle_user(Worker* worker, Sched* sched) noexcept;
 // True if somebody sleeps or searches.
 bool anybody_hungry() noexcept;
-// All workers have slept for so long; the caller is one of them. Looks whether anything is left that could wake one.
-// Returns after how much longer that is to be asked again, 0: never. Defined by inspect/.
+// The caller has slept for so long, and has seen no worker awake. Looks whether anything is left that could wake
+// one. Returns after how much longer that is to be asked again, 0: never. Defined by inspect/.
 uint64_t all_asleep(uint64_t slept_ns) noexcept;
 // The owner's answer to attention::kHungry.
 void feed_the_hungry(Worker* worker) noexcept;
