@@ -8,6 +8,13 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL
 install(TARGETS ${WEFT_INSTALLED} EXPORT weft)
 install(EXPORT weft NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${package_dir})
 
+# gdb looks for a script by the library's full name beside it; programs with the archive in them name theirs.
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
+if(WEFT_SHARED)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft-gdb.py DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          RENAME libweft.so.0-gdb.py)
+endif()
+
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(weft-config-version.cmake COMPATIBILITY SameMinorVersion)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weft-config.cmake.in weft-config.cmake COPYONLY)

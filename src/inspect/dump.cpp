@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "inspect/ask.hpp"
+#include "inspect/layout.hpp"
 #include "inspect/modules.hpp"
 #include "inspect/unit_report.hpp"
 #include "inspect/unwind.hpp"
@@ -309,6 +310,8 @@ void on_signal(int, siginfo_t*, void* context) noexcept {
 }  // namespace
 
 void inspect_start(const Options& options) noexcept {
+  // Mentioned, so that it is linked into every program.
+  asm volatile("" : : "r"(&weft_debug_layout));
   unwind_prepare();
   deadlock_forget();
   if (options.dump_signal == 0) return;

@@ -355,4 +355,22 @@ void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first, voi
                           b);
 }
 
+namespace {
+
+constexpr DebugField kFields[] = {
+    {"klts", &all_klts.head, 0},
+    {"klt.initial", &initial_klt, 0},
+    {"klt.next", nullptr, offsetof(Klt, next_all)},
+    {"klt.tid", nullptr, offsetof(Klt, tid)},
+    {"klt.current", nullptr, offsetof(Klt, current)},
+    {"klt.worker", nullptr, offsetof(Klt, worker)},
+    {"klt.state", nullptr, offsetof(Klt, state)},
+    {"klt.held", nullptr, offsetof(Klt, held)},
+    {"klt_state.captive", nullptr, static_cast<uint64_t>(KltState::kCaptive)},
+};
+
+}  // namespace
+
+constinit const DebugPart klt_debug_part{kFields, sizeof kFields / sizeof kFields[0]};
+
 }  // namespace weft::rt

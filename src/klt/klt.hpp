@@ -9,6 +9,7 @@
 
 #include "arch/klt_register.hpp"
 #include "arch/context.hpp"
+#include "base/debug_field.hpp"
 #include "os/futex.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
@@ -161,6 +162,9 @@ void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first, voi
 
 // What a spare does with the worker it was given. Defined by worker/.
 [[noreturn]] void klt_carry(Klt* self, Worker* worker) noexcept;
+
+// For debuggers: see base/debug_field.hpp.
+extern const DebugPart klt_debug_part;
 
 // A unit was left with this KLT just as it went to sleep. Defined by worker/.
 void klt_return_deferred(Unit* unit) noexcept;

@@ -20,6 +20,7 @@
 
 #include "arch/context.hpp"
 #include "base/check.hpp"
+#include "base/debug_field.hpp"
 #include "os/huge_pages.hpp"
 #include "unit/wait_kind.hpp"
 #include "weft/weft.h"
@@ -256,5 +257,8 @@ void unit_slabs_release() noexcept;
 
 // From which pages slabs are made. Precondition: there is none.
 void unit_setup(PageKind pages) noexcept;
+
+// For debuggers: see base/debug_field.hpp.
+extern const DebugPart unit_debug_part;
 
 }  // namespace weft::rt

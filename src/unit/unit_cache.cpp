@@ -222,4 +222,44 @@ void unit_slabs_release() noexcept {
   quarantine.at = 0;
 }
 
+// ---- for debuggers --------------------------------------------------------------------------------
+
+namespace {
+
+constexpr DebugField kFields[] = {
+    {"slabs", &slabs, 0},
+    {"slab.next", nullptr, offsetof(Slab, next)},
+    {"slab.made", nullptr, offsetof(Slab, made)},
+    {"slab.units", nullptr, sizeof(Slab)},
+    {"unit.size", nullptr, sizeof(Unit)},
+    {"unit.state", nullptr, offsetof(Unit, state)},
+    {"unit.flags", nullptr, offsetof(Unit, flags)},
+    {"unit.fn", nullptr, offsetof(Unit, fn)},
+    {"unit.host", nullptr, offsetof(Unit, host)},
+    {"unit.pool", nullptr, offsetof(Unit, pool)},
+    {"unit.wait_kind", nullptr, offsetof(Unit, slot)},
+    {"unit.wait_object", nullptr, offsetof(Unit, wait_object)},
+    {"unit.wait_since", nullptr, offsetof(Unit, wait_since)},
+    {"unit.sp", nullptr, offsetof(Unit, context) + offsetof(Context, sp)},
+    {"unit.ip", nullptr, offsetof(Unit, context) + offsetof(Context, ip)},
+    {"unit.bp", nullptr, offsetof(Unit, context) + offsetof(Context, bp)},
+    {"unit.captive", nullptr, offsetof(Unit, captive)},
+    {"unit.id", nullptr, offsetof(Unit, cold) + offsetof(UnitCold, id)},
+    {"unit.name", nullptr, offsetof(Unit, cold) + offsetof(UnitCold, name)},
+    {"unit.name_size", nullptr, sizeof UnitCold::name},
+    {"flag.tasklet", nullptr, flag::kTasklet},
+    {"flag.primary", nullptr, flag::kPrimary},
+    {"flag.named", nullptr, flag::kNamed},
+    {"state.free", nullptr, static_cast<uint64_t>(UnitState::kFree)},
+    {"state.fresh", nullptr, static_cast<uint64_t>(UnitState::kFresh)},
+    {"state.running", nullptr, static_cast<uint64_t>(UnitState::kRunning)},
+    {"state.ready", nullptr, static_cast<uint64_t>(UnitState::kReady)},
+    {"state.blocked", nullptr, static_cast<uint64_t>(UnitState::kBlocked)},
+    {"state.terminated", nullptr, static_cast<uint64_t>(UnitState::kTerminated)},
+};
+
+}  // namespace
+
+constinit const DebugPart unit_debug_part{kFields, sizeof kFields / sizeof kFields[0]};
+
 }  // namespace weft::rt
