@@ -2,7 +2,8 @@
 #
 # What differs by machine or by instrumentation is a choice of file, made here:
 #   src/arch/<isa>/               only the one of the target
-#   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; found by its plain file name
+#   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; where that is none, valgrind if its header is
+#                                 there. Found by its plain file name
 #   src/inspect/cfi/<which>/      libunwind where its header is there, else none
 
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" WEFT_ISA)
@@ -31,11 +32,20 @@ if(NOT WEFT_HAVE_DL_FIND_OBJECT)
   message(FATAL_ERROR "Weft needs the GNU C library, 2.35 or later (_dl_find_object)")
 endif()
 
+# Whom switches and stacks are told of. Only Valgrind's header is needed, and nothing at run time.
+set(WEFT_TOLD ${WEFT_SANITIZE})
+check_include_file_cxx(valgrind/valgrind.h WEFT_HAVE_VALGRIND)
+if(WEFT_TOLD STREQUAL none AND WEFT_HAVE_VALGRIND)
+  set(WEFT_TOLD valgrind)
+elseif(WEFT_TOLD STREQUAL none)
+  message(STATUS "weft: no valgrind/valgrind.h (Debian: valgrind): Valgrind will not know the stacks of ULTs")
+endif()
+
 file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/src/*.S)
 set(foreign ${WEFT_SOURCES})
 list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer|inspect/cfi)/[^/]+/")
-list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_SANITIZE}|inspect/cfi/${WEFT_CFI})/")
+list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_TOLD}|inspect/cfi/${WEFT_CFI})/")
 list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
 
 # Frames that call a unit in assembly are found through the frame pointer by unwinders, which do not
@@ -54,7 +64,7 @@ function(weft_configure target hwloc)
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
-            ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_SANITIZE})
+            ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_TOLD})
   target_include_directories(${target} SYSTEM PRIVATE ${HWLOC_INCLUDE_DIRS})
   # hwloc by name, not by path: a program linked with -static then finds libhwloc.a.
   target_link_directories(${target} ${hwloc} ${HWLOC_LIBRARY_DIRS})
@@ -79,7 +89,7 @@ add_library(weft_internals INTERFACE)
 target_link_libraries(weft_internals INTERFACE weft_static weft_flags)
 target_include_directories(weft_internals INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
-  ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_SANITIZE})
+  ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_TOLD})
 
 # For programs linked with -static: Debian's libhwloc.a wants libudev, of which there is no static
 # version. hwloc asks it about disks only, which we never do; see the file.

@@ -32,7 +32,6 @@ struct Stack {
   StackBatch* batch = nullptr;  // that it was mapped with; null: not of the default size
   // whoever holds the stack
   san::StackState san;
-  unsigned valgrind_id = 0;
   Stack* next = nullptr;    // in a cache
 
   size_t usable() const noexcept { return static_cast<size_t>(top - low); }

@@ -113,7 +113,7 @@ Stack* stack_place(char* low, char* high, size_t size) noexcept {
   stack->low = low;
   stack->top = at;
   stack->size = size;
-  san::stack_created(stack->san);
+  san::stack_created(stack->san, low, at);
   return stack;
 }
 

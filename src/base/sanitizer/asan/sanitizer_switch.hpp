@@ -20,7 +20,7 @@ struct StackState {
   void* fake_stack = nullptr;  // saved while nothing runs on the stack
 };
 
-inline void stack_created(StackState&) noexcept {}
+inline void stack_created(StackState&, const void*, const void*) noexcept {}
 inline void stack_destroyed(StackState&) noexcept {}
 inline void stack_adopted(StackState&) noexcept {}
 

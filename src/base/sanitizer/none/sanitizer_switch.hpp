@@ -1,4 +1,4 @@
-// sanitizer_switch.hpp (none): no sanitizer has to be told of stack switches.
+// sanitizer_switch.hpp (none): no tool has to be told of stack switches.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr unsigned kOwnThreads = 0;
 // What a sanitizer wants to know about one stack.
 struct StackState {};
 
-inline void stack_created(StackState&) noexcept {}
+inline void stack_created(StackState&, const void*, const void*) noexcept {}  // [low, top), with its guard
 inline void stack_destroyed(StackState&) noexcept {}
 inline void stack_adopted(StackState&) noexcept {}  // the stack this thread runs on now
 // Called on the old stack just before the switch, and on the new one just after it. `dies`: nothing

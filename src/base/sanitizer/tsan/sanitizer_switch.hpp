@@ -20,7 +20,7 @@ struct StackState {
   bool owned = false;  // made here, not a thread's own
 };
 
-inline void stack_created(StackState& s) noexcept {
+inline void stack_created(StackState& s, const void*, const void*) noexcept {
   s.fiber = __tsan_create_fiber(0);
   s.owned = true;
 }
