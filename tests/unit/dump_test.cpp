@@ -177,8 +177,11 @@ TEST_F(Dump, ReadyFreshTerminatedAndTasklets) {
   SideWorker side;  // asleep once it has run what it has; its pool is looked at by nobody else
   weft_unit_attr_t attr = side.attr();
   attr.name = "fresh";
-  std::atomic<bool> held{true};
-  Call hold([&] { while (held) usleep(100); });
+  std::atomic<bool> begun{false}, held{true};
+  Call hold([&] {
+    begun = true;
+    while (held) usleep(100);
+  });
   weft_unit_attr_t holder_attr = side.attr();
   weft_unit_t holder = hold.tasklet(&holder_attr);
   weft_unit_t fresh = nullptr;
@@ -186,7 +189,7 @@ TEST_F(Dump, ReadyFreshTerminatedAndTasklets) {
   weft_unit_t yielding = start(dumped_yields, "yielding");
   weft_unit_t ended = start(dumped_never_runs, "ended");
   EXPECT_TRUE(ok(weft_join(ended)));
-  while (arrived == 0) weft_yield();
+  while (arrived == 0 || !begun) weft_yield();
   const std::string said = dump_text();
   EXPECT_TRUE(has(about(said, "fresh"), "^tasklet .*: fresh in pool 0x.*, would run dumped_never_runs\\+0x0 "))
       << about(said, "fresh");
