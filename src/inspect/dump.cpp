@@ -16,6 +16,7 @@
 #include "inspect/unit_report.hpp"
 #include "inspect/unwind.hpp"
 #include "klt/klt.hpp"
+#include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -304,7 +305,7 @@ int dump_signal = 0;  // 0: none
 struct sigaction before;
 
 void on_signal(int, siginfo_t*, void* context) noexcept {
-  dump(STDERR_FILENO, registers_of(*static_cast<ucontext_t*>(context)));
+  dump(STDERR_FILENO, san::kSignalsComeLate ? registers_here() : registers_of(*static_cast<ucontext_t*>(context)));
 }
 
 }  // namespace
