@@ -115,7 +115,7 @@ def check_list(text):
 
 
 def check_frames(text):
-    inside = "libweft" if MODE == "stripped" else "weft_event_wait"
+    inside = "libweft" if MODE == "stripped" else "gate_wait"
     check(about(text, "waits"), r"#\d+ .*%s.*wait_innermost \(depth=7\).*wait_outermost" % inside, "frames")
     check(about(text, "suspended"), r"weft_suspend.*suspend_here", "frames")
     check(about(text, "runs"), r"nanosleep.*spin_here", "frames")
