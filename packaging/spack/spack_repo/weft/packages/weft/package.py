@@ -35,6 +35,7 @@ class Weft(CMakePackage):
     depends_on("cmake@3.25:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("hwloc@2:")
+    depends_on("libunwind")  # loaded at run time, for backtraces in dumps
     depends_on("doxygen", type="build", when="+docs")
     depends_on("python@3.9:", type="build", when="+docs")
     depends_on("googletest", type="test")
