@@ -182,6 +182,13 @@ bool local_set(const weft_key* key, void* value) noexcept {
   return true;
 }
 
+void locals_forget(Unit* unit) noexcept {
+  LocalTable* table = unit->cold.locals;
+  if (table == nullptr) return;
+  unit->cold.locals = nullptr;
+  free_table(table);
+}
+
 void locals_destroy(Unit* unit) noexcept {
   LocalTable* table = unit->cold.locals;
   if (table == nullptr) return;

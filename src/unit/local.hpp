@@ -38,5 +38,7 @@ bool local_set(const weft_key* key, void* value) noexcept;
 // code: precondition: guard down. Owner: whoever frees the unit, or the unit itself at its end.
 // Only units with flag kCold can have values.
 void locals_destroy(Unit* unit) noexcept;
+// Of a unit that is dropped: the table is given back, no destructor is called.
+void locals_forget(Unit* unit) noexcept;
 
 }  // namespace weft::rt

@@ -253,6 +253,7 @@ void stop() noexcept {
   runtime.sleepers.store(0);
   runtime.searchers.store(0);
   runtime.hungry.store(0);
+  unit_for_each([](Unit* unit, void*) { locals_forget(unit); }, nullptr);  // of those that nobody has freed
   unit_slabs_release();
   stack_release_all();
   overflow_remove();
