@@ -28,6 +28,7 @@ class error_category_type final : public std::error_category {
       case WEFT_ERR_BUSY: return std::errc::device_or_resource_busy;
       case WEFT_ERR_UNSUPPORTED: return std::errc::not_supported;
       case WEFT_ERR_TIMEOUT: return std::errc::timed_out;
+      case WEFT_ERR_FORKED: return std::errc::no_such_process;
       default: return std::error_condition(code, *this);
     }
   }

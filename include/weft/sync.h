@@ -140,8 +140,8 @@ WEFT_API uint32_t weft_sem_value(const weft_sem_t* sem);     // a moment's figur
 // Once set, waiters pass until it is reset. It can carry a value (an eventual). A reset after a wait comes
 // after the set that let the waiter through.
 
-typedef struct weft_event { uint32_t state; uint32_t pad; void* waiters[2]; void* value; } weft_event_t;
-#define WEFT_EVENT_INIT { 0, 0, { 0, 0 }, 0 }
+typedef struct weft_event { uint32_t state; uint32_t pad; void* waiters[3]; void* value; } weft_event_t;
+#define WEFT_EVENT_INIT { 0, 0, { 0, 0, 0 }, 0 }
 WEFT_API int weft_event_wait(weft_event_t* event);
 WEFT_API int weft_event_wait_until(weft_event_t* event, uint64_t deadline);
 WEFT_API int weft_event_set(weft_event_t* event);
@@ -159,14 +159,14 @@ WEFT_API void* weft_event_value(const weft_event_t* event);  // null where it is
 typedef struct weft_future {
   uint32_t state;
   uint32_t parts;
-  void* waiters[2];
+  void* waiters[3];
   uint32_t set;
   uint32_t pad;
   void** values;
   void (*ready)(void** values, void* arg);
   void* arg;
 } weft_future_t;
-#define WEFT_FUTURE_INIT(n, values, fn, arg) { 0, (n), { 0, 0 }, 0, 0, (values), (fn), (arg) }
+#define WEFT_FUTURE_INIT(n, values, fn, arg) { 0, (n), { 0, 0, 0 }, 0, 0, (values), (fn), (arg) }
 WEFT_API int weft_future_set(weft_future_t* future, void* value);  // STATE: all parts are set
 WEFT_API int weft_future_wait(weft_future_t* future);
 WEFT_API int weft_future_wait_until(weft_future_t* future, uint64_t deadline);

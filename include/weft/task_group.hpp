@@ -53,7 +53,8 @@ class task_group {
   // Waits for all tasks, also for those that tasks have added; then rethrows the exception that
   // left a task first. The group can be used again. One wait() at a time, and not by its own tasks.
   // Context: ULT, KLT. Suspends. Throws weft::error: SELF (from a task of the group), CONTEXT (from
-  // a tasklet); the tasks are then still the group's.
+  // a tasklet); the tasks are then still the group's. Also FORKED (a forked child, and tasks stayed behind):
+  // after all the others have ended; the group is empty then.
   void wait() {
     join_all();
     if (error_) [[unlikely]] {
@@ -113,10 +114,16 @@ class task_group {
   // A task adds others before it ends; so once all that were seen are joined and the list is empty,
   // all have ended.
   void join_all() {
+    int forked = WEFT_OK;
     while (task* t = tasks_.exchange(nullptr, std::memory_order_acquire)) {
       while (t != nullptr) {
         task* next = t->next;
         const int error = weft_free(&t->unit);
+        if (error == WEFT_ERR_FORKED) [[unlikely]] {
+          forked = error;  // it may be in the middle of its callable: that is left as it is
+          t = next;
+          continue;
+        }
         if (error != WEFT_OK) [[unlikely]] {
           give_back(t);
           detail::raise(error);
@@ -125,6 +132,7 @@ class task_group {
         t = next;
       }
     }
+    detail::check(forked);
   }
 
   void give_back(task* t) noexcept {

@@ -160,12 +160,17 @@ class thread {
 
   // Waits for the end; then rethrows the exception that left the callable. A fresh thread may be
   // run right here, on the caller's stack. Context: ULT, scheduler, KLT. Suspends.
-  // Throws weft::error: INVALID (not joinable), SELF, CONTEXT (tasklet); it is joinable still.
+  // Throws weft::error: INVALID (not joinable), SELF, CONTEXT (tasklet); it is joinable still. Also FORKED (a
+  // forked child, and the thread stayed behind): then it is not, and what the callable holds is left as it is.
   void join() {
     if (!joinable()) {
       detail::raise(WEFT_ERR_INVALID);
     }
-    detail::check(weft_free(&state_->unit));
+    const int result = weft_free(&state_->unit);
+    if (result == WEFT_ERR_FORKED) [[unlikely]] {
+      state_ = nullptr;
+    }
+    detail::check(result);
     std::exception_ptr error = std::move(state_->error);
     delete std::exchange(state_, nullptr);
     if (error) [[unlikely]] {

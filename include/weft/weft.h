@@ -47,6 +47,7 @@ typedef enum weft_error {
   WEFT_ERR_UNSUPPORTED,    // this kernel or machine cannot do it
   WEFT_ERR_TIMEOUT,        // the deadline came first
   WEFT_ERR_CLOSED,         // the channel has been closed
+  WEFT_ERR_FORKED,         // in a forked child: the unit stayed behind in the parent
 } weft_error_t;
 
 // A sentence for an error code; never null. Context: any, also before weft_initialize().
@@ -76,7 +77,12 @@ typedef struct weft_options {
 // runs it on this thread. Calls nest and are counted; only the first one's options count. Where the
 // kernel refuses threads it goes on with fewer workers and says so on stderr.
 // Context: KLT (nested calls: any). Errors: NO_MEMORY, STACK_TOO_SMALL, LIMIT (more than 1024
-// workers), UNSUPPORTED (kernel before Linux 4.14).
+// workers), UNSUPPORTED (kernel before Linux 4.14), CONTEXT (a forked child, in what was a tasklet or
+// a scheduler).
+//
+// A child of fork() goes on with the calling ULT alone, on one worker; joins of other units return
+// FORKED. The child of a thread that is none of Weft's has no runtime. About this, exit(), several
+// libraries and dlclose(): docs/process.md.
 WEFT_API int weft_initialize(const weft_options_t* options);
 
 // Undoes one weft_initialize(). The last one does not wait for units: those still alive are an error.
@@ -161,13 +167,14 @@ WEFT_API int weft_ult_create_many(size_t n, weft_fn fn, void* args, size_t strid
 // Context: ULT, scheduler, KLT. Suspends (a KLT blocks; a main scheduler blocks its worker).
 // Errors: UNINITIALIZED, INVALID (freed, detached, or the primary ULT), SELF, JOINED (somebody else
 // is joining it just now; of two that begin at the very same moment one may wait for ever instead, which
-// debug builds detect), CONTEXT (from a tasklet, also where the unit has terminated).
+// debug builds detect), CONTEXT (from a tasklet, also where the unit has terminated), FORKED (a
+// forked child, and the unit stayed behind in the parent).
 WEFT_API int weft_join(weft_unit_t unit);
 // Joins all of them in order; returns the first error, after having tried them all.
 WEFT_API int weft_join_many(size_t n, const weft_unit_t* units);
 
 // Joins the unit if nobody has, frees it, and sets *unit to null. Context and errors as weft_join();
-// then the handle stays as it is.
+// then the handle stays as it is, but for FORKED, where it is freed all the same.
 WEFT_API int weft_free(weft_unit_t* unit);
 WEFT_API int weft_free_many(size_t n, weft_unit_t* units);
 

@@ -183,8 +183,8 @@ int weft_resume(weft_unit_t handle) {
   Unit* unit = live_unit(handle);
   if (unit == nullptr) return WEFT_ERR_INVALID;
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
-  if (unit_state(unit) == UnitState::kTerminated) return WEFT_ERR_STATE;
-  Worker* worker = guard_enter();
+  if (unit_state(unit) >= UnitState::kTerminated) return WEFT_ERR_STATE;
+  Worker* worker = section_enter();
   uint8_t token = unit->token.load(std::memory_order_relaxed);
   for (;;) {
     // Also where one is remembered already: release, pairs with the acquire in use_up_resume().
@@ -197,7 +197,7 @@ int weft_resume(weft_unit_t handle) {
     }
     break;
   }
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return WEFT_OK;
 }
 

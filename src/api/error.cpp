@@ -35,6 +35,9 @@ extern "C" const char* weft_strerror(int error) {
       return "this kernel or machine cannot do it: use the default, or a newer kernel";
     case WEFT_ERR_TIMEOUT: return "the deadline came first: wait longer, or find out who should have come";
     case WEFT_ERR_CLOSED: return "the channel has been closed: send before, or open another one";
+    case WEFT_ERR_FORKED:
+      return "the unit stayed behind in the parent process: after fork() only the calling ULT goes on "
+             "in the child; create units anew there";
     default: return "not an error code of Weft: pass what a function of Weft returned";
   }
 }

@@ -2,6 +2,9 @@
 //
 // A fork is a word on a private stack of the worker until somebody is hungry, or the ULT that pushed it
 // leaves; then it becomes a unit (Lane::publish, Lane::settle_forks), and `unit` says which.
+#include <cstdio>
+#include <cstdlib>
+
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
 #include "worker/finish.hpp"
@@ -53,6 +56,13 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
   guard_leave(worker);
 }
 
+// In a forked child: whoever has taken it stayed behind in the parent, in the middle of it.
+[[noreturn]] void lost_fork() noexcept {
+  std::fputs("weft: fork() was called while another worker ran a callable of weft_fork_push() "
+             "(weft::fork_join): the child cannot wait for it\n", stderr);
+  std::abort();
+}
+
 // It has become a unit, or has never been offered.
 [[gnu::noinline]] bool pop_slow(weft_fork_t* fork) noexcept {
   Worker* worker = guard_enter();
@@ -64,9 +74,16 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
     if (worker != nullptr) guard_leave(worker);
     return true;
   }
+  if (worker == nullptr) lost_fork();  // the child of a fork() in a tasklet: the lane stayed behind
   Lane* lane = &worker->lane;
   lane->rewind_forks();
   auto* unit = static_cast<Unit*>(fork->unit);
+  if (unit_state(unit) == UnitState::kForked) {
+    if (unit->joiner.load(std::memory_order_relaxed) != kJoinNotStarted) lost_fork();
+    recycle_unit(worker, unit);
+    guard_leave(worker);
+    return true;
+  }
   Pool* pool = unit->pool.load(std::memory_order_relaxed);
   const bool ours = pool->builtin && unit->state.load(std::memory_order_relaxed) == UnitState::kFresh &&
                     (lane->try_claim(worker, unit) || pool->try_claim(worker, unit));

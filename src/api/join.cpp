@@ -8,6 +8,7 @@
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
 #include "worker/worker.hpp"
@@ -91,9 +92,9 @@ static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
 
 int join_error(Worker* worker, const Unit* unit) noexcept {
   if (worker != nullptr && klt_current() == unit) return WEFT_ERR_SELF;
-  if (unit_state(unit) == UnitState::kFree || unit_is(unit, flag::kDetached | flag::kPrimary)) {
-    return WEFT_ERR_INVALID;
-  }
+  const UnitState state = unit_state(unit);
+  if (state == UnitState::kForked) return WEFT_ERR_FORKED;
+  if (state == UnitState::kFree || unit_is(unit, flag::kDetached | flag::kPrimary)) return WEFT_ERR_INVALID;
   return may_wait(worker) ? WEFT_OK : WEFT_ERR_CONTEXT;
 }
 
@@ -125,9 +126,9 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 
 // The destructors of its unit-local values are the user's code: the guard is down meanwhile.
 [[gnu::noinline]] Worker* drop_values(Worker* worker, Unit* unit) noexcept {
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   locals_destroy(unit);
-  worker = guard_enter();
+  worker = section_enter();
   unit_clear_cold(unit);
   return worker;
 }
@@ -163,27 +164,33 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return guard_leave_ok(worker);
 }
 
+// Of a thread that is no KLT.
+int no_runtime_error() noexcept {
+  if (klt_register_valid() || runtime_running()) return WEFT_OK;
+  return process_left_runtime_behind() ? WEFT_ERR_FORKED : WEFT_ERR_UNINITIALIZED;
+}
+
 [[gnu::noinline]] int free_slow(weft_unit_t* handle) noexcept {
   if (handle == nullptr || *handle == nullptr) return WEFT_ERR_INVALID;
   Unit* unit = from_handle(*handle);
-  Worker* worker = guard_enter();
-  if (worker == nullptr && !runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  if (const int error = no_runtime_error(); error != WEFT_OK) return error;
+  Worker* worker = section_enter();
   const int error = join_slow(worker, unit);
-  if (error == WEFT_OK) {
+  if (error == WEFT_OK || error == WEFT_ERR_FORKED) {
     if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
     recycle_unit(worker, unit);
     *handle = nullptr;
   }
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return error;
 }
 
 [[gnu::noinline]] int join_guarded(Unit* unit) noexcept {
   if (unit == nullptr) return WEFT_ERR_INVALID;
-  Worker* worker = guard_enter();
-  if (worker == nullptr && !runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  if (const int error = no_runtime_error(); error != WEFT_OK) return error;
+  Worker* worker = section_enter();
   const int error = join_slow(worker, unit);
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return error;
 }
 

@@ -57,10 +57,10 @@ size_t weft_pool_size(weft_pool_t pool) { return pool != nullptr ? from_handle(p
 
 weft_unit_t weft_pool_pop(weft_pool_t pool) {
   if (pool == nullptr) return nullptr;
-  Worker* worker = guard_enter();
+  Worker* worker = section_enter();
   if (worker != nullptr) timers_look(worker);  // a user's scheduler may look for nothing but units
   Unit* unit = from_handle(pool)->pop(worker);
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return to_handle(unit);
 }
 
@@ -71,11 +71,11 @@ int weft_pool_push(weft_pool_t pool, weft_unit_t unit) {
   const UnitState state = unit_state(pushed);
   if (state != UnitState::kFresh && state != UnitState::kReady) return WEFT_ERR_STATE;
   if (pushed->inside.load(std::memory_order_relaxed) != 0) return WEFT_ERR_STATE;
-  Worker* worker = guard_enter();
+  Worker* worker = section_enter();
   pushed->pool.store(to, std::memory_order_relaxed);
   pushed->flags.clear(flag::kDirect);
   to->push(worker, pushed);  // from here on it is the pool's
   wake_for_pool(worker, to);
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return WEFT_OK;
 }

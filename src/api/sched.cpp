@@ -53,7 +53,7 @@ int tell(weft_sched_t handle, std::atomic<bool> Sched::* order) noexcept {
   if (handle == nullptr) return WEFT_ERR_INVALID;
   Sched* sched = from_handle(handle);
   sched->telling.fetch_add(1, std::memory_order_relaxed);
-  Worker* self = guard_enter();
+  Worker* self = section_enter();
   (sched->*order).store(true, std::memory_order_seq_cst);
   if (Worker* worker = sched->worker.load(std::memory_order_seq_cst)) wake_worker(worker);
   if (Waiter* waiter = sched->idle.exchange(nullptr, std::memory_order_seq_cst)) {
@@ -61,7 +61,7 @@ int tell(weft_sched_t handle, std::atomic<bool> Sched::* order) noexcept {
   }
   // Release, pairs with the acquire in weft_sched_free(): the order may be carried out by now.
   sched->telling.fetch_sub(1, std::memory_order_release);
-  if (self != nullptr) guard_leave(self);
+  section_leave(self);
   return WEFT_OK;
 }
 

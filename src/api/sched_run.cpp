@@ -38,7 +38,7 @@ struct IdleScheds {
   SpinLock lock;
   Sched* head = nullptr;
 };
-IdleScheds idle_scheds;
+constinit IdleScheds idle_scheds;
 
 void enter_idle(Sched* sched) noexcept {
   idle_scheds.lock.lock();
@@ -89,6 +89,8 @@ void idle_stacked(Worker* worker, Sched* sched) noexcept {
 }
 
 }  // namespace
+
+void forget_idle_scheds() noexcept { idle_scheds.head = nullptr; }
 
 void wake_idle_sched(Worker* worker, Pool* pool) noexcept {
   Waiter* waiter = nullptr;

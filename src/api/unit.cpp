@@ -109,9 +109,9 @@ int create_slow(bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t* att
   if (fn == nullptr) return WEFT_ERR_INVALID;
   if (attr == nullptr) attr = &kDefaultAttr;
   if (const int error = check_attr(*attr, tasklet); error != WEFT_OK) return error;
-  Worker* worker = guard_enter();
+  Worker* worker = section_enter();
   const int error = create_with(worker, tasklet, fn, arg, *attr, out);
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return error;
 }
 
@@ -172,14 +172,14 @@ int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
   Unit* unit = live_unit(handle);
   if (unit == nullptr || fn == nullptr) return WEFT_ERR_INVALID;
   if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return WEFT_ERR_STATE;
-  Worker* worker = guard_enter();
+  Worker* worker = section_enter();
   const bool homed = unit->homed.load(std::memory_order_relaxed);
   const auto flags = static_cast<uint16_t>(unit->flags & ~flag::kDirect);
   uint64_t header = unit_header_of(UnitState::kFresh, flags, unit->priority, homed);
   if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
   set_up(unit, header, fn, arg, unit->pool.load(std::memory_order_relaxed));
   make_ready(worker, unit);
-  if (worker != nullptr) guard_leave(worker);
+  section_leave(worker);
   return WEFT_OK;
 }
 
@@ -226,7 +226,8 @@ weft_unit_state_t weft_unit_state(weft_unit_t handle) {
     case UnitState::kInKernel: return WEFT_UNIT_RUNNING;
     case UnitState::kBlocked: return WEFT_UNIT_BLOCKED;
     case UnitState::kFree:
-    case UnitState::kTerminated: break;
+    case UnitState::kTerminated:
+    case UnitState::kForked: break;
   }
   return WEFT_UNIT_TERMINATED;
 }

@@ -35,14 +35,14 @@ bool process_may_use(int cpu) noexcept {
 }
 
 void rebind(Worker* worker) noexcept {
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   if (mine == worker) {
     bind_carrier(klt_self(), worker);
   } else if (Klt* carrier = worker->carrier.load(std::memory_order_seq_cst)) {
     // Or it has a new carrier by now, which has seen the new CPU: the exchange in hand_to() comes first.
     carrier->attention.fetch_or(attention::kBind, std::memory_order_seq_cst);
   }
-  if (mine != nullptr) guard_leave(mine);
+  section_leave(mine);
 }
 
 // The ULT that replaces its worker's scheduler goes on under the new one.
@@ -80,7 +80,7 @@ int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
   if (sched != nullptr && (sched->worker.load() != nullptr || sched->stacked.load())) {
     return WEFT_ERR_STATE;
   }
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   Worker* worker = worker_create(sched);
   int error = worker != nullptr ? worker_start(worker) : WEFT_ERR_NO_MEMORY;
   if (error == WEFT_OK) {
@@ -88,7 +88,7 @@ int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
   } else if (worker != nullptr) {
     worker_destroy(worker);
   }
-  if (mine != nullptr) guard_leave(mine);
+  section_leave(mine);
   return error;
 }
 
@@ -99,9 +99,9 @@ int weft_worker_join(weft_worker_t handle) {
   if (weft_worker_self() == handle) return WEFT_ERR_SELF;
   WorkerState active = WorkerState::kActive;
   worker->state.compare_exchange_strong(active, WorkerState::kStopping, std::memory_order_acq_rel);
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   wake_worker(worker);
-  if (mine != nullptr) guard_leave(mine);
+  section_leave(mine);
   wait_until_stopped(worker);
   return WEFT_OK;
 }
@@ -109,9 +109,9 @@ int weft_worker_join(weft_worker_t handle) {
 int weft_worker_free(weft_worker_t* handle) {
   if (handle == nullptr) return WEFT_ERR_INVALID;
   if (const int error = weft_worker_join(*handle); error != WEFT_OK) return error;
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   worker_destroy(from_handle(*handle));
-  if (mine != nullptr) guard_leave(mine);
+  section_leave(mine);
   *handle = nullptr;
   return WEFT_OK;
 }
@@ -123,10 +123,10 @@ int weft_worker_revive(weft_worker_t handle) {
   if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) return WEFT_ERR_STATE;
   worker->sched->finish.store(false, std::memory_order_relaxed);
   worker->sched->exit.store(false, std::memory_order_relaxed);
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   const int error = worker_start(worker);
   if (error != WEFT_OK) worker->state.store(WorkerState::kStopped, std::memory_order_release);
-  if (mine != nullptr) guard_leave(mine);
+  section_leave(mine);
   return error;
 }
 
@@ -149,10 +149,10 @@ int weft_worker_set_sched(weft_worker_t handle, weft_sched_t sched_handle) {
   Sched* sched = from_handle(sched_handle);
   if (worker == nullptr || sched == nullptr) return WEFT_ERR_INVALID;
   if (sched->worker.load() != nullptr || sched->stacked.load()) return WEFT_ERR_STATE;
-  Worker* mine = guard_enter();
+  Worker* mine = section_enter();
   Unit* unit = mine != nullptr ? klt_current() : nullptr;
   if (mine != worker || unit == nullptr || unit_is(unit, flag::kTasklet)) {
-    if (mine != nullptr) guard_leave(mine);
+    section_leave(mine);
     return WEFT_ERR_STATE;
   }
   worker->new_sched.store(sched, std::memory_order_release);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "klt/klt.hpp"
+#include "klt/process_gate.hpp"
 
 namespace weft::rt {
 
@@ -46,6 +47,13 @@ int guard_leave_slow_ok() noexcept;  // the same; returns WEFT_OK
   return worker;
 }
 
+// A section of whatever thread: null: it is no KLT of Weft, and is counted at the gate.
+inline Worker* section_enter() noexcept {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) gate_enter();
+  return worker;
+}
+
 // For code that has proved to run on a KLT.
 [[gnu::always_inline]] inline Worker* guard_enter_on_klt() noexcept {
   klt_register_store32<kKltGuard>(1);
@@ -62,7 +70,16 @@ int guard_leave_slow_ok() noexcept;  // the same; returns WEFT_OK
   if (__builtin_expect(klt_register_load<kKltAttention, uint32_t>() != 0, 0)) guard_leave_slow();
 }
 
-// The same as the last thing that a function of the C interface does: a tail call where it is a call at
+// The end of a section_enter(); the worker is the one of now.
+inline void section_leave(Worker* worker) noexcept {
+  if (worker != nullptr) {
+    guard_leave(worker);
+  } else {
+    gate_leave();
+  }
+}
+
+// guard_leave() as the last thing that a function of the C interface does: a tail call where it is a call at
 // all, so that the function need not save registers for it.
 [[gnu::always_inline]] inline int guard_leave_ok(Worker* worker) noexcept {
   san::release(worker);

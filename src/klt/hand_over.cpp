@@ -6,6 +6,7 @@
 #include "arch/pause.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
+#include "klt/process_gate.hpp"
 #include "os/membarrier.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -14,7 +15,7 @@ namespace weft::rt {
 namespace {
 
 constexpr unsigned kSpinsBeforeYield = 1000;
-std::atomic<HandOverHook> hook{nullptr};
+constinit std::atomic<HandOverHook> hook{nullptr};
 
 void wait_a_little(unsigned& spins) noexcept {
   if (++spins < kSpinsBeforeYield) {
@@ -44,6 +45,7 @@ Worker* come_back(Klt* self) noexcept {
 Worker* guard_enter_slow() noexcept {
   Klt* self = klt_self();
   for (unsigned spins = 0;; wait_a_little(spins)) {
+    rest_if_closed(self);
     switch (self->take.load(std::memory_order_acquire)) {
       case Take::kNone:
       case Take::kGiving:
@@ -53,6 +55,8 @@ Worker* guard_enter_slow() noexcept {
         break;  // an answer comes: the taker decides without us
       case Take::kTaken:
         return come_back(self);
+      case Take::kForked:
+        process_end_of_unit();
     }
   }
 }
@@ -90,6 +94,7 @@ void set_hand_over_hook(HandOverHook new_hook) noexcept {
 
 void give_begin(Klt* self) noexcept {
   for (unsigned spins = 0;; wait_a_little(spins)) {
+    rest_if_closed(self);
     Take none = Take::kNone;
     // Acquire, pairs with the release of a taker's retraction.
     if (self->take.compare_exchange_weak(none, Take::kGiving, std::memory_order_acquire)) return;

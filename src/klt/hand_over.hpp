@@ -39,6 +39,12 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept;
 // whether it blocks. False: not now.
 bool take_worker(Worker* worker) noexcept;
 
+// ---- after a fork() -----------------------------------------------------------------------------
+
+// What ran on this thread when the process forked has ended, in the child: the process ends with it. Defined
+// by worker/.
+[[noreturn]] void process_end_of_unit() noexcept;
+
 // ---- for tests ----------------------------------------------------------------------------------
 
 // Asked each time a KLT lowers its guard in a ULT; true: the ULT is captured there. Null: no more.

@@ -11,9 +11,11 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/check.hpp"
 #include "klt/guard.hpp"
+#include "klt/process_gate.hpp"
 #include "os/overflow.hpp"
 #include "unit/stack_map.hpp"
 
@@ -34,7 +36,7 @@ struct Spares {
   std::atomic<unsigned> count{0};
   std::atomic<unsigned> limit{2};
 };
-Spares spares;
+constinit Spares spares;
 
 // Records are type-stable: a taker may still look at one whose thread has ended. The thread of an
 // ended one is joined, and its record used again, by the next klt_create().
@@ -43,9 +45,9 @@ struct AllKlts {
   std::atomic<Klt*> head{nullptr};  // written under `lock`
   Klt* ended = nullptr;  // linked by next_ended
 };
-AllKlts all_klts;
-std::atomic<uint32_t> sticky_attention{0};
-std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
+constinit AllKlts all_klts;
+constinit std::atomic<uint32_t> sticky_attention{0};
+constinit std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
 
 // False: there are enough spares already.
 bool spares_put(Klt* klt) noexcept {
@@ -240,7 +242,7 @@ void klt_release_adopted(Klt* klt) noexcept {
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
-  delete klt;
+  delete klt;  // not its memory: after a fork() it may have some, on which the thread goes on
 }
 
 Klt* klt_create() noexcept {
@@ -333,10 +335,60 @@ void klt_stop_all() noexcept {
   all_klts.ended = nullptr;
 }
 
+void klts_lock() noexcept { all_klts.lock.lock(); }
+void klts_unlock() noexcept { all_klts.lock.unlock(); }
+
+namespace {
+
+void forget(Klt* klt) noexcept {
+  overflow_forget_thread(klt);
+  if (klt->memory != nullptr) stack_memory_unmap(klt->memory, klt->memory_bytes);
+  delete klt;  // a base stack from the cache has gone with all stacks
+}
+
+}  // namespace
+
+void klts_forget_all_but(Klt* keep) noexcept {
+  for (auto& slot : spares.slots) slot.store(nullptr, std::memory_order_relaxed);
+  spares.count.store(0, std::memory_order_relaxed);
+  Klt* all = all_klts.head.exchange(nullptr, std::memory_order_relaxed);
+  all_klts.ended = nullptr;
+  while (Klt* klt = all) {
+    all = klt->next_all;
+    if (klt != keep) forget(klt);
+  }
+  Klt* initial = initial_klt.exchange(nullptr, std::memory_order_relaxed);
+  if (initial != nullptr && initial != keep) forget(initial);
+}
+
+bool klt_become_initial(Klt* self) noexcept {
+  Stack* base = stack_acquire();
+  if (base == nullptr) return false;
+  self->base = *base;
+  self->base_top = base->top;
+  self->base.next = base;
+  self->initial = true;
+  self->joinable = false;
+  self->next_all = nullptr;
+  self->thread = pthread_self();
+  self->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  self->take.store(Take::kNone, std::memory_order_relaxed);
+  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  self->wake.store(0, std::memory_order_relaxed);
+  self->deferred.store(nullptr, std::memory_order_relaxed);
+  self->held.store(nullptr, std::memory_order_relaxed);
+  self->held_back = nullptr;
+  self->attention.store(sticky_attention.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  initial_klt.store(self, std::memory_order_release);  // pairs with the acquire in klt_for_each()
+  return true;
+}
+
 void klt_sleep(Klt* self) noexcept {
   // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
+  rest_begin(self);
   while (self->wake.load(std::memory_order_acquire) == 0) futex_wait(self->wake, 0);
   self->wake.store(0, std::memory_order_relaxed);
+  rest_end(self);
 }
 
 void klt_wake(Klt* klt) noexcept {

@@ -32,6 +32,7 @@ enum class Take : uint32_t {
   kPending,  // a taker decides, or uses the worker's private state for a moment; the owner waits
   kGiving,   // the owner gives its worker away; takers keep off
   kTaken,    // the worker is gone; the owner runs without one
+  kForked,   // this is a forked child, and what this thread did for Weft stayed behind in the parent
 };
 
 // Reasons for a KLT to look up when it lowers its guard.
@@ -54,7 +55,7 @@ inline constexpr int kBindingUnknown = -2;
 struct Klt {
   // -- reached through klt_register; offsets are fixed below
   Klt* self = this;
-  std::atomic<uint32_t> guard{0};      // owner KLT; read by takers
+  std::atomic<uint32_t> guard{0};      // owner KLT: see process_gate.hpp; read by takers
   std::atomic<uint32_t> attention{0};  // any thread
   std::atomic<Worker*> worker{nullptr};  // owner KLT; a taker while Take is Pending or Taken
   std::atomic<Unit*> current{nullptr};   // owner KLT: the ULT or tasklet whose code runs; null: scheduler
@@ -84,6 +85,8 @@ struct Klt {
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined
+  // whoever forks, under the list's lock: the worker that it has published as gone
+  Worker* held_back = nullptr;
 };
 static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
               offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
@@ -147,6 +150,15 @@ void klt_set_spare_limit(unsigned limit) noexcept;
 
 // Ends all spares. Precondition: every other KLT of Weft is a spare.
 void klt_stop_all() noexcept;
+
+// No KLT is added, and none removed, while the list is locked.
+void klts_lock() noexcept;
+void klts_unlock() noexcept;
+
+// In a forked child: the other KLTs are gone; `keep` (may be null) is this thread's.
+void klts_forget_all_but(Klt* keep) noexcept;
+// In a forked child: the calling KLT is the initial one from here on. False: out of memory.
+bool klt_become_initial(Klt* self) noexcept;
 
 // ---- sleeping by Weft's own will ----------------------------------------------------------------
 

@@ -27,7 +27,7 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 
 // Written by overflow_install() before its handler is set.
 struct sigaction previous[2];
-std::atomic<bool> installed{false};
+constinit std::atomic<bool> installed{false};
 
 template <class... Args>
 void say(const char* format, Args... args) noexcept {
@@ -201,6 +201,11 @@ void overflow_install_thread(Klt* klt) noexcept {
     return;
   }
   klt->alt_stack = memory;
+}
+
+void overflow_forget_thread(Klt* klt) noexcept {
+  if (klt->alt_stack != nullptr) munmap(klt->alt_stack, kAltStackBytes);
+  klt->alt_stack = nullptr;
 }
 
 void overflow_remove_thread(Klt* klt) noexcept {

@@ -22,6 +22,8 @@ void overflow_remove() noexcept;
 // of memory: this thread's overflows end in a bare SIGSEGV.
 void overflow_install_thread(Klt* klt) noexcept;
 void overflow_remove_thread(Klt* klt) noexcept;
+// In a forked child, of a thread that is not there.
+void overflow_forget_thread(Klt* klt) noexcept;
 
 // The canary of the stack is gone; it was last used by the unit, null: by a scheduler. Says so and aborts.
 [[noreturn]] void overflow_noticed(const Unit* unit, const Stack& stack) noexcept;

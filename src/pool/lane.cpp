@@ -111,6 +111,17 @@ bool Lane::try_claim(Worker* worker, Unit* unit) {
   return here;
 }
 
+void Lane::forget_units() noexcept {
+  std::memset(slots, 0, (size_t{mask} + 1) * sizeof *slots);
+  ring_head.store(0, std::memory_order_relaxed);
+  ring_tail.store(0, std::memory_order_relaxed);
+  barren_tail.store(~uint32_t{0}, std::memory_order_relaxed);
+  shared = UnitList{};
+  inbox = UnitList{};
+  shared_count.store(0, std::memory_order_relaxed);
+  inbox_count.store(0, std::memory_order_relaxed);
+}
+
 unsigned Lane::publish(Worker* maker, unsigned most) noexcept {
   unsigned done = 0;
   weft_fork_t** low = fork_low.load(std::memory_order_relaxed);

@@ -49,6 +49,7 @@ struct Lane final : Pool {
   Unit* pop(Worker* worker) override;
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;
+  void forget_units() noexcept override;  // forks are left where they are
 
   // ---- owner, guard up (or a taker)
   bool ring_full() const noexcept {

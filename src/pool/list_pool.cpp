@@ -155,6 +155,12 @@ bool SharedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
   return claimed;
 }
 
+template <class Order>
+void SharedListPool<Order>::forget_units() noexcept {
+  order_ = Order{};
+  count_.store(0, std::memory_order_relaxed);
+}
+
 // ---- OwnedListPool. What is in the inbox is not marked as inside: it is not in order_ yet.
 
 template <class Order>
@@ -220,6 +226,15 @@ bool OwnedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
   left(unit);
   count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return true;
+}
+
+template <class Order>
+void OwnedListPool<Order>::forget_units() noexcept {
+  order_ = Order{};
+  inbox_ = UnitList{};
+  count_.store(0, std::memory_order_relaxed);
+  inbox_count_.store(0, std::memory_order_relaxed);
+  owner_.store(0, std::memory_order_relaxed);
 }
 
 // ---- creation

@@ -93,6 +93,7 @@ class SharedListPool final : public ListPool {
   Unit* pop(Worker* worker) override;
   size_t size() override { return count_.load(std::memory_order_relaxed); }
   bool try_claim(Worker* worker, Unit* unit) override;
+  void forget_units() noexcept override;
 
  private:
   void count(size_t change) noexcept;
@@ -112,6 +113,7 @@ class OwnedListPool final : public ListPool {
   // Never less than what is in it; a unit on its way from the inbox may be counted twice.
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;
+  void forget_units() noexcept override;
 
  private:
   void push_own(Unit* unit, uint32_t who) noexcept;

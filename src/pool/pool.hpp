@@ -20,11 +20,10 @@ struct Worker;
 inline constexpr unsigned kMaxWorkers = 1024;
 
 struct Pool {
-  Pool(weft_pool_kind_t kind, weft_access_t access, bool builtin) noexcept
-      : kind(kind), access(access), builtin(builtin), id(next_id()) {}
+  Pool(weft_pool_kind_t kind, weft_access_t access, bool builtin) noexcept;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  virtual ~Pool() = default;
+  virtual ~Pool();
 
   // `worker` is the caller's, null on a foreign thread. Guard up, unless worker is null.
   // Neither wakes anybody: see wake_for_pool().
@@ -33,6 +32,8 @@ struct Pool {
   virtual size_t size() = 0;
   // Takes this fresh unit out if it is here. Built-in pools only.
   virtual bool try_claim(Worker*, Unit*) { return false; }
+  // In a forked child: what was in it stayed behind in the parent.
+  virtual void forget_units() noexcept {}
 
   // constant
   const weft_pool_kind_t kind;
@@ -44,6 +45,9 @@ struct Pool {
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
   std::atomic<uint64_t> consumers[kMaxWorkers / 64];  // workers whose main scheduler has it
   std::atomic<int> idle_scheds{0};                    // stacked schedulers that sleep on it
+  // the registry
+  Pool* next_all = nullptr;
+  Pool* prev_all = nullptr;
 
  private:
   static uint32_t next_id() noexcept;
@@ -62,6 +66,9 @@ inline void mark_out(Unit* unit) noexcept { unit->inside.store(0, std::memory_or
 inline bool is_in(const Unit* unit, const Pool* pool) noexcept {
   return unit->inside.load(std::memory_order_relaxed) == pool->id;
 }
+
+// In a forked child: of all pools there are. User-defined ones keep what they have.
+void pools_forget_units() noexcept;
 
 // Null: out of memory.
 Pool* pool_create(weft_pool_kind_t kind, weft_access_t access) noexcept;

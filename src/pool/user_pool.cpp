@@ -2,7 +2,8 @@
 // from within Weft, with the guard up. No lock of Weft's is held then, but the caller goes on with
 // its worker afterwards. So a callback runs as a scheduler's code does, with no current unit: what
 // waits in it blocks the worker and does not suspend the unit that happens to be there, and nobody
-// takes the worker meanwhile, also when the callback's own calls of Weft have lowered the guard.
+// takes the worker meanwhile. The guard is down: a callback that waits for something of the program's own
+// must not keep another thread from forking.
 #include "pool/user_pool.hpp"
 
 #include <new>
@@ -16,19 +17,26 @@ class CallbackScope {
  public:
   CallbackScope() noexcept
       : inside_(klt_register_valid() && klt_register_load<kKltGuard, uint32_t>() != 0),
+        counted_(!inside_ && gate_entered()),
         unit_(inside_ ? klt_current() : nullptr) {
-    if (inside_) klt_set_current(nullptr);
+    if (counted_) gate_leave();
+    if (!inside_) return;
+    klt_set_current(nullptr);  // before there is a unit to be taken with
+    klt_register_store32<kKltGuard>(kGuardDown);
   }
   CallbackScope(const CallbackScope&) = delete;
   CallbackScope& operator=(const CallbackScope&) = delete;
   ~CallbackScope() {
+    if (counted_) gate_enter();
     if (!inside_) return;
-    klt_register_store32<kKltGuard>(1);  // before there is a unit to be taken with
+    klt_register_store32<kKltGuard>(kGuardUp);
+    static_cast<void>(guard_worker());  // while somebody forks it is kept back
     klt_set_current(unit_);
   }
 
  private:
-  const bool inside_;  // with the guard up; otherwise the caller is a user's own code
+  const bool inside_;   // with the guard up; otherwise the caller is a user's own code
+  const bool counted_;  // or a section of a thread that is no KLT
   Unit* const unit_;
 };
 
@@ -45,7 +53,11 @@ void UserPool::push(Worker*, Unit* unit) {
 
 Unit* UserPool::pop(Worker*) {
   CallbackScope scope;
-  return from_handle(ops.pop(self));
+  for (;;) {
+    Unit* unit = from_handle(ops.pop(self));
+    // In a forked child it may still have the parent's units.
+    if (unit == nullptr || unit_state(unit) != UnitState::kForked) return unit;
+  }
 }
 
 size_t UserPool::size() {

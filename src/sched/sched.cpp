@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "klt/registry.hpp"
 #include "pool/lane.hpp"
 #include "pool/pool.hpp"
 #include "worker/runtime.hpp"
@@ -89,6 +90,8 @@ Unit* steal_from_pools(Sched* sched, Worker* worker) noexcept {
   return unit != nullptr ? unit : steal(sched, worker);
 }
 
+constinit Registry<Sched> scheds;
+
 // Null: out of memory.
 Sched* make(size_t n, Pool* const* pools) noexcept {
   auto* sched = new (std::nothrow) Sched;
@@ -107,6 +110,7 @@ Sched* make(size_t n, Pool* const* pools) noexcept {
   for (size_t i = 0; i < sched->pool_count; ++i) {
     sched->pools[i]->schedulers.fetch_add(1, std::memory_order_relaxed);
   }
+  scheds.add(sched);
   return sched;
 }
 
@@ -130,6 +134,7 @@ Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
 }
 
 void sched_destroy(Sched* sched) noexcept {
+  scheds.remove(sched);
   if (sched->user && sched->ops.free != nullptr) sched->ops.free(to_handle(sched), sched->data);
   for (size_t i = 0; i < sched->pool_count; ++i) {
     // Release, pairs with the acquire of whoever frees the pool then.
@@ -137,6 +142,17 @@ void sched_destroy(Sched* sched) noexcept {
   }
   delete sched->own_pool;
   delete sched;
+}
+
+void scheds_forget_users() noexcept {
+  scheds.for_each([](Sched* sched) {
+    sched->worker.store(nullptr, std::memory_order_relaxed);
+    sched->stacked.store(false, std::memory_order_relaxed);
+    sched->unit.store(nullptr, std::memory_order_relaxed);
+    sched->telling.store(0, std::memory_order_relaxed);
+    sched->idle.store(nullptr, std::memory_order_relaxed);
+    sched->next_idle = nullptr;
+  });
 }
 
 Unit* sched_pick(Sched* sched, Worker* worker) noexcept {

@@ -40,12 +40,17 @@ struct Sched {
   std::atomic<unsigned> telling{0};      // calls that give it an order and still look at it
   std::atomic<Waiter*> idle{nullptr};    // stacked and asleep; whoever exchanges it wakes it
   Sched* next_idle = nullptr;            // in the list of those that sleep; under its lock
+  // the registry
+  Sched* next_all = nullptr;
+  Sched* prev_all = nullptr;
 };
 
 Sched* sched_create(weft_sched_kind_t kind, size_t n, Pool* const* pools) noexcept;
 Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
                          Pool* const* pools) noexcept;
 void sched_destroy(Sched* sched) noexcept;
+// In a forked child: of all schedulers there are. Nobody runs one.
+void scheds_forget_users() noexcept;
 
 // The next unit by the policy of a built-in scheduler; null: nothing found in one pass. Guard up.
 Unit* sched_pick(Sched* sched, Worker* worker) noexcept;

@@ -14,7 +14,6 @@ struct Barrier {
   uint32_t arrived;
   uint32_t phase;
   WaitQueue waiters;
-  void* unused_pointer;
   // constant
   void (*complete)(void* arg);
   void* arg;
@@ -28,6 +27,11 @@ static_assert(offsetof(Barrier, complete) == offsetof(weft_barrier_t, complete))
 
 Barrier& barrier_of(weft_barrier_t* barrier) noexcept { return *reinterpret_cast<Barrier*>(barrier); }
 
+// In a forked child those who had arrived are not counted: they do not go on.
+void barrier_lock(Barrier& barrier) noexcept {
+  queue_lock(barrier.state);
+  if (barrier.waiters.forget_stale()) barrier.arrived = 0;
+}
 void barrier_unlock(Barrier& barrier) noexcept { barrier.state.store(0, std::memory_order_release); }
 
 // B2. Precondition: the lock; all have arrived. The last access to the barrier: whoever passes may destroy it.
@@ -45,7 +49,7 @@ void end_phase(const GuardedSection& section, Barrier& barrier) noexcept {
 int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noexcept {
   {
     GuardedSection section;
-    queue_lock(barrier.state);
+    barrier_lock(barrier);
     if (n == 0 || n > barrier.count - barrier.arrived) {
       barrier_unlock(barrier);
       return WEFT_ERR_INVALID;
@@ -65,7 +69,7 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
   }
   barrier.complete(barrier.arg);  // nobody arrives meanwhile: all have
   GuardedSection section;
-  queue_lock(barrier.state);
+  barrier_lock(barrier);
   end_phase(section, barrier);
   return WEFT_OK;
 }
@@ -75,7 +79,7 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
 int wait_arriving(Barrier& barrier, bool* last) noexcept {
   {
     GuardedSection section;
-    queue_lock(barrier.state);
+    barrier_lock(barrier);
     if (barrier.arrived + 1 < barrier.count) {
       *last = false;
       if (!section.can_wait()) {
@@ -101,7 +105,7 @@ int wait_arriving(Barrier& barrier, bool* last) noexcept {
 
 int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
   GuardedSection section;
-  queue_lock(barrier.state);
+  barrier_lock(barrier);
   if (barrier.phase != phase || !section.can_wait()) {
     const int error = barrier.phase != phase ? WEFT_OK : WEFT_ERR_CONTEXT;
     barrier_unlock(barrier);

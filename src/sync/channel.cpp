@@ -28,7 +28,10 @@ struct Channel {
   WaitQueue senders{};    // with room for none of them
   WaitQueue receivers{};  // with nothing there
 
-  void lock() noexcept { queue_lock(state); }
+  void lock() noexcept {
+    queue_lock(state);
+    if (senders.forget_stale()) receivers.forget_stale();
+  }
   // Release, pairs with the acquire of lock().
   void unlock() noexcept { state.store(0, std::memory_order_release); }
   QueueRelease release() noexcept { return {&state, 0, true}; }

@@ -14,7 +14,6 @@ struct Cond {
   std::atomic<uint32_t> state;  // any thread: kWaiters, kQueue
   uint32_t unused;
   WaitQueue waiters;  // under kQueue
-  void* unused_pointer;
 };
 static_assert(sizeof(Cond) == sizeof(weft_cond_t) && alignof(Cond) == alignof(weft_cond_t));
 static_assert(offsetof(Cond, state) == offsetof(weft_cond_t, state));
@@ -31,7 +30,7 @@ void cond_unlock(Cond& cond) noexcept {
 
 // The deadline came.
 bool take_out(Cond& cond, Waiter& waiter) noexcept {
-  queue_lock(cond.state);
+  queue_lock(cond.state, cond.waiters);
   const bool queued = cond.waiters.remove_if_queued(&waiter);
   cond_unlock(cond);
   return queued;
@@ -48,7 +47,7 @@ bool cond_has_waiters(const Cond& cond) noexcept {
 void cond_wake(Cond& cond, bool all) noexcept {
   GuardedSection section;
   WakeList wakes;
-  queue_lock(cond.state);
+  queue_lock(cond.state, cond.waiters);
   if (all) {
     cond.waiters.take_all(wakes);
   } else if (Waiter* waiter = cond.waiters.pop_front()) {
@@ -63,7 +62,7 @@ bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadl
   Waiter self;
   section.init(self, WaitKind::kCond, &cond, deadline);
   WakeList next_holder;
-  queue_lock(cond.state);
+  queue_lock(cond.state, cond.waiters);
   cond.waiters.push_back(&self);
   const int error = mutex_give_in(section, mutex, next_holder);
   WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex

@@ -52,7 +52,7 @@ int weft_event_set_value(weft_event_t* event, void* value) {
   if (event == nullptr) return WEFT_ERR_INVALID;
   Event& e = event_of(event);
   GuardedSection section;
-  if ((queue_lock(e.state) & sync_bit::kOpen) != 0) {
+  if ((gate_lock(e) & sync_bit::kOpen) != 0) {
     gate_unlock(e, true);
     return WEFT_ERR_STATE;
   }

@@ -21,7 +21,7 @@ int weft_future_set(weft_future_t* future, void* value) {
   Gate& gate = gate_of(future);
   {
     GuardedSection section;
-    const bool open = (queue_lock(gate.state) & sync_bit::kOpen) != 0;
+    const bool open = (gate_lock(gate) & sync_bit::kOpen) != 0;
     if (future->set >= future->parts) {
       gate_unlock(gate, open);
       return WEFT_ERR_STATE;
@@ -60,7 +60,7 @@ bool weft_future_is_ready(const weft_future_t* future) {
 int weft_future_reset(weft_future_t* future) {
   if (future == nullptr) return WEFT_ERR_INVALID;
   GuardedSection section;
-  const bool open = (queue_lock(gate_of(future).state) & sync_bit::kOpen) != 0;
+  const bool open = (gate_lock(gate_of(future)) & sync_bit::kOpen) != 0;
   // One whose callback runs just now has all its parts, and is not open.
   const bool busy = !open && future->set == future->parts && future->parts != 0;
   if (!busy) future->set = 0;

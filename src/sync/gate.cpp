@@ -20,7 +20,7 @@ void gate_shake(const GuardedSection& section, Gate& gate) noexcept {
 }
 
 bool gate_take_out(Gate& gate, Waiter& waiter) noexcept {
-  const uint32_t seen = queue_lock(gate.state);
+  const uint32_t seen = gate_lock(gate);
   const bool queued = gate.waiters.remove_if_queued(&waiter);
   gate_unlock(gate, (seen & kOpen) != 0);
   return queued;
@@ -44,7 +44,7 @@ int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t de
 int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
   if (gate.is_open()) return WEFT_OK;
   GuardedSection section;
-  const uint32_t seen = queue_lock(gate.state);
+  const uint32_t seen = gate_lock(gate);
   if ((seen & kOpen) != 0) {
     gate_unlock(gate, true);
     return WEFT_OK;

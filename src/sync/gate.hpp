@@ -27,8 +27,8 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
   static_assert(offsetof(Gate, state) == offsetof(type, state));  \
   static_assert(offsetof(Gate, waiters) == offsetof(type, waiters))
 
-// The gate's lock, for what belongs to it. Not while user code is called.
-inline void gate_lock(Gate& gate) noexcept { queue_lock(gate.state); }
+// The gate's lock, for what belongs to it. Not while user code is called. Returns the word.
+inline uint32_t gate_lock(Gate& gate) noexcept { return queue_lock(gate.state, gate.waiters); }
 // Nobody else changes the word meanwhile.
 inline void gate_unlock(Gate& gate, bool open) noexcept {
   const uint32_t rest = open ? sync_bit::kOpen : gate.waiters.empty() ? 0 : sync_bit::kWaiters;

@@ -28,7 +28,7 @@ int weft_latch_count_down(weft_latch_t* latch, uint32_t n) {
   if (latch == nullptr) return WEFT_ERR_INVALID;
   Gate& gate = gate_of(latch);
   GuardedSection section;
-  const bool open = (queue_lock(gate.state) & sync_bit::kOpen) != 0;
+  const bool open = (gate_lock(gate) & sync_bit::kOpen) != 0;
   if (n > gate.count) {
     gate_unlock(gate, open);
     return WEFT_ERR_INVALID;

@@ -96,6 +96,8 @@ Try take_or_queue(Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
                                           std::memory_order_relaxed)) {
       if (free) return Try::kTaken;
       if (!queue) return Try::kGivenUp;
+      // A kWoken from before a fork() is of a waiter that is not here to clear it.
+      if (mutex.waiters.forget_stale()) mutex.state.fetch_and(~kWoken, std::memory_order_relaxed);
       enqueue(mutex.waiters, self);
       return Try::kQueued;
     }
@@ -104,7 +106,7 @@ Try take_or_queue(Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
 
 // The deadline came.
 bool take_out(Mutex& mutex, MutexWaiter& self) noexcept {
-  queue_lock(mutex.state);
+  queue_lock(mutex.state, mutex.waiters);
   const bool queued = mutex.waiters.remove_if_queued(&self);
   const uint32_t clear = mutex.waiters.empty() ? kQueue | kWaiters : kQueue;
   mutex.state.fetch_and(~clear, std::memory_order_release);
@@ -145,8 +147,8 @@ MutexWaiter* choose(const WaitQueue& waiters, const Worker* worker) noexcept {
 // U3 to U5. Precondition: held by the caller; kWaiters without kWoken, which only the holder
 // changes.
 void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept {
-  queue_lock(mutex.state);
-  if (mutex.waiters.empty()) {  // their deadlines came
+  queue_lock(mutex.state, mutex.waiters);
+  if (mutex.waiters.empty()) {  // their deadlines came; or they are in the process that has forked
     mutex.state.fetch_and(~(kQueue | kWaiters | kLocked), std::memory_order_release);
     return;
   }

@@ -23,7 +23,6 @@ struct Mutex {
   std::atomic<uint32_t> state;  // any thread: kLocked, kWaiters, kQueue, kWoken
   uint32_t unused;
   WaitQueue waiters;  // under kQueue
-  void* unused_pointer;
 
   // How often a woken waiter may find that somebody was faster. Small: each time costs it a trip
   // through its pool.

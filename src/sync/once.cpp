@@ -12,7 +12,7 @@ Gate& gate_of(weft_once_t* once) noexcept { return *reinterpret_cast<Gate*>(once
 bool begin(Gate& gate, int* error) noexcept {
   GuardedSection section;
   for (;;) {
-    if ((queue_lock(gate.state) & sync_bit::kOpen) != 0) {
+    if ((gate_lock(gate) & sync_bit::kOpen) != 0) {
       gate_unlock(gate, true);
       *error = WEFT_OK;
       return false;

@@ -13,7 +13,6 @@ struct Rwlock {
   std::atomic<uint32_t> state;  // any thread: kLocked: a writer; kWaiters, kQueue; above: readers
   uint32_t unused;
   WaitQueue waiters;  // under kQueue; who waits to write says so by its kind
-  void* unused_pointer;
 };
 static_assert(sizeof(Rwlock) == sizeof(weft_rwlock_t) && alignof(Rwlock) == alignof(weft_rwlock_t));
 static_assert(offsetof(Rwlock, state) == offsetof(weft_rwlock_t, state));
@@ -70,7 +69,7 @@ void unlock_queue(Rwlock& lock, uint32_t readers) noexcept {
 // The deadline of one came. If it was the writer that readers had to queue behind, they enter.
 bool take_out(const GuardedSection& section, Rwlock& lock, Waiter& waiter) noexcept {
   WakeList wakes;
-  const uint32_t seen = queue_lock(lock.state);
+  const uint32_t seen = queue_lock(lock.state, lock.waiters);
   const bool queued = lock.waiters.remove_if_queued(&waiter);
   unlock_queue(lock, (seen & kLocked) == 0 ? let_readers_in(lock, wakes) : 0);
   wakes.wake(section.worker);
@@ -86,7 +85,7 @@ bool enters(uint32_t seen, bool write, uint32_t* entered) noexcept {
 
 [[gnu::noinline]] int lock_slow(Rwlock& lock, bool write, uint64_t deadline) noexcept {
   GuardedSection section;
-  const uint32_t seen = queue_lock(lock.state);
+  const uint32_t seen = queue_lock(lock.state, lock.waiters);
   uint32_t entered = 0;
   const int error = enters(seen, write, &entered) ? WEFT_OK
                     : has_passed(deadline)        ? WEFT_ERR_TIMEOUT
@@ -115,6 +114,7 @@ int lock_until(weft_rwlock_t* lock, bool write, uint64_t deadline) noexcept {
 // U2 to U4. The caller is the last who holds it; kQueue is ours, so nobody else changes the word.
 void give_to_waiters(const GuardedSection& section, Rwlock& lock) noexcept {
   WakeList wakes;
+  lock.waiters.forget_stale();
   uint32_t next = let_readers_in(lock, wakes);
   if (next == 0 && !lock.waiters.empty()) {
     wakes.add(lock.waiters.pop_front());

@@ -13,7 +13,6 @@ struct Sem {
   // any thread: below, kWaiters and kQueue; above, the count. Never a count with kWaiters.
   std::atomic<uint64_t> word;
   WaitQueue waiters;  // under kQueue
-  void* unused_pointer;
 };
 static_assert(sizeof(Sem) == sizeof(weft_sem_t) && alignof(Sem) == alignof(weft_sem_t));
 static_assert(offsetof(weft_sem_t, state) == 0 && offsetof(weft_sem_t, count) == 4);
@@ -47,7 +46,7 @@ void sem_unlock(Sem& sem, uint64_t count) noexcept {
 }
 
 bool take_out(Sem& sem, Waiter& waiter) noexcept {
-  const uint64_t seen = queue_lock(sem.word);
+  const uint64_t seen = queue_lock(sem.word, sem.waiters);
   const bool queued = sem.waiters.remove_if_queued(&waiter);
   sem_unlock(sem, seen / kOne);
   return queued;
@@ -55,7 +54,7 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
 
 [[gnu::noinline]] int acquire_slow(Sem& sem, uint64_t deadline) noexcept {
   GuardedSection section;
-  const uint64_t count = queue_lock(sem.word) / kOne;  // P2
+  const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;  // P2
   const int error = count > 0                ? WEFT_OK
                     : has_passed(deadline)   ? WEFT_ERR_TIMEOUT
                     : !section.can_wait()    ? WEFT_ERR_CONTEXT
@@ -76,7 +75,7 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
 [[gnu::noinline]] int release_slow(Sem& sem, uint32_t n) noexcept {
   GuardedSection section;
   WakeList wakes;
-  const uint64_t count = queue_lock(sem.word) / kOne;
+  const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;
   const bool fits = count + n <= kMost;
   for (; fits && n > 0 && !sem.waiters.empty(); --n) wakes.add(sem.waiters.pop_front());
   sem_unlock(sem, fits ? count + n : count);
@@ -112,7 +111,7 @@ int weft_sem_tryacquire(weft_sem_t* sem) {
   if (sem == nullptr) return WEFT_ERR_INVALID;
   if (take_one(sem_of(sem))) return WEFT_OK;
   GuardedSection section;
-  const uint64_t count = queue_lock(sem_of(sem).word) / kOne;
+  const uint64_t count = queue_lock(sem_of(sem).word, sem_of(sem).waiters) / kOne;
   sem_unlock(sem_of(sem), count > 0 ? count - 1 : 0);
   return count > 0 ? WEFT_OK : WEFT_ERR_BUSY;
 }

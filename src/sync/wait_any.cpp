@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "os/futex.hpp"
 #include "sync/gate.hpp"
 
 namespace weft::rt {
@@ -73,7 +72,7 @@ class WaitAny {
     section.init(waiter, kind_of(objects_[i].kind), &gate);
     waiter.contended = true;
     waiter.target = &main;
-    const bool open = (queue_lock(gate.state) & sync_bit::kOpen) != 0;
+    const bool open = (gate_lock(gate) & sync_bit::kOpen) != 0;
     if (open) {
       waiter.target = nullptr;  // not in the list
     } else {
@@ -85,9 +84,7 @@ class WaitAny {
 
   static void sleep(GuardedSection& section, Waiter& main, uint64_t deadline) noexcept {
     if (main.unit == nullptr) {
-      while (main.state.load(std::memory_order_acquire) != Waiter::kWoken && now_ns() < deadline) {
-        futex_wait_until(main.state, Waiter::kWaiting, deadline);
-      }
+      waiter_sleep(section.worker, main, deadline);
       return;
     }
     Timer timer;

@@ -1,17 +1,11 @@
 #include "sync/wait_queue.hpp"
 
-#include "os/futex.hpp"
-
 namespace weft::rt {
 
 bool GuardedSection::wait_till(Waiter& waiter, const QueueRelease& release, uint64_t deadline) noexcept {
   if (waiter.unit == nullptr) {
     release(worker);
-    while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {
-      if (now_ns() >= deadline) return true;
-      futex_wait_until(waiter.state, Waiter::kWaiting, deadline);
-    }
-    return false;
+    return !waiter_sleep(worker, waiter, deadline);
   }
   Timer timer;
   timer_arm(worker, timer, waiter, deadline);

@@ -9,6 +9,7 @@
 
 #include "arch/pause.hpp"
 #include "klt/guard.hpp"
+#include "klt/process_gate.hpp"
 #include "unit/unit.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -62,10 +63,24 @@ inline void queue_unlock(std::atomic<uint32_t>& state) noexcept {
   state.fetch_and(~sync_bit::kQueue, std::memory_order_release);
 }
 
-// First in, first out. Under kQueue. Two words of the object's `waiters`.
+// First in, first out. Under kQueue. The object's `waiters`.
+//
+// A list from before a fork() of the process is of no use to the child: those waiters' frames are gone. So
+// each list says which generation of the process it is of, and counts as empty in a later one. Nothing is
+// looked for at the fork itself: the child could not tell which objects still exist.
 struct WaitQueue {
   Waiter* head;
   Waiter* tail;
+  uintptr_t generation;
+
+  // True: it was from before a fork(), and is empty now. What the object's other words say of waiters is then to
+  // be forgotten too.
+  bool forget_stale() noexcept {
+    if (__builtin_expect(generation == process_generation, 1)) return false;
+    head = nullptr;
+    generation = process_generation;
+    return true;
+  }
 
   bool empty() const noexcept { return head == nullptr; }
 
@@ -106,15 +121,24 @@ struct WaitQueue {
   }
 };
 
+// queue_lock() for the word and the list that belongs to it. In a forked child the word may still speak of
+// the parent's waiters.
+template <class Word>
+Word queue_lock(std::atomic<Word>& state, WaitQueue& waiters) noexcept {
+  const Word seen = queue_lock(state);
+  if (!waiters.forget_stale()) return seen;
+  constexpr Word kOfWaiters = sync_bit::kWaiters | sync_bit::kWoken;
+  state.fetch_and(~kOfWaiters, std::memory_order_relaxed);
+  return seen & ~kOfWaiters;
+}
+
 // A section with the guard up. `worker` is null on a thread that is not a KLT of Weft, and another
 // one after a wait.
 struct GuardedSection {
-  GuardedSection() noexcept : worker(guard_enter()) {}
+  GuardedSection() noexcept : worker(section_enter()) {}
   GuardedSection(const GuardedSection&) = delete;
   GuardedSection& operator=(const GuardedSection&) = delete;
-  ~GuardedSection() {
-    if (worker != nullptr) guard_leave(worker);
-  }
+  ~GuardedSection() { section_leave(worker); }
 
   bool can_wait() const noexcept { return worker == nullptr || may_wait(worker); }
 

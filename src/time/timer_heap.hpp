@@ -49,6 +49,12 @@ class TimerHeap {
     lock_.unlock();
   }
 
+  // In a forked child: those who waited stayed behind in the parent.
+  void forget_all() noexcept {
+    root_ = nullptr;
+    publish_earliest();
+  }
+
   // kNever: it is empty. Sequentially consistent: who arms a timer and then asks who sleeps, and who says that it
   // sleeps and then asks for the earliest, do not miss each other.
   uint64_t earliest() const noexcept { return earliest_.load(std::memory_order_seq_cst); }

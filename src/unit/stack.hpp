@@ -106,6 +106,10 @@ bool stack_trim() noexcept;
 // Unmaps everything. Precondition: no stack of ours is in use.
 void stack_release_all() noexcept;
 
+// In a forked child: unmaps all stacks of the default size but the one that has this address, which is
+// nobody's from then on; nobody has a stack.
+void stack_forget_all_but(const void* address) noexcept;
+
 // True if `address` lies in the guard of the given stack.
 bool stack_in_guard(const Stack& stack, const void* address) noexcept;
 

@@ -97,4 +97,18 @@ void stack_batch_unmap(StackBatch* batch) noexcept {
   record_release(batch);
 }
 
+void stack_batch_unmap_but(StackBatch* batch, const void* address) noexcept {
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - batch->base);
+  if (offset >= batch->bytes) return stack_batch_unmap(batch);
+  size_t low = offset / batch->pitch * batch->pitch;
+  size_t high = low + batch->pitch;
+  if (batch->huge) {  // the kernel unmaps those of the pool as a whole only
+    low = low / kHugePage * kHugePage;
+    high = round_to_huge_page(high);
+  }
+  if (low > 0) stack_memory_unmap(batch->base, low);
+  if (high < batch->bytes) stack_memory_unmap(batch->base + high, batch->bytes - high);
+  record_release(batch);
+}
+
 }  // namespace weft::rt

@@ -75,5 +75,7 @@ class BatchList {
 StackBatch* stack_batch_map(unsigned node) noexcept;
 // Precondition: no stack of it is out.
 void stack_batch_unmap(StackBatch* batch) noexcept;
+// The same but for the stack that has this address, if it is one of the batch: that one stays for good.
+void stack_batch_unmap_but(StackBatch* batch, const void* address) noexcept;
 
 }  // namespace weft::rt

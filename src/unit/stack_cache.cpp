@@ -284,6 +284,19 @@ void stack_release_all() noexcept {
   cache.nodes_used = 1;
 }
 
+void stack_forget_all_but(const void* address) noexcept {
+  for (NodeCache& node : cache.nodes) {
+    for (BatchList& list : node.shelves) {
+      while (StackBatch* batch = list.front()) {
+        list.remove(batch);
+        stack_batch_unmap_but(batch, address);
+      }
+    }
+    node.warm_total = 0;
+  }
+  cache.nodes_used = 1;
+}
+
 Stack* StackCache::refill() noexcept {
   const unsigned node = current_node();
   {

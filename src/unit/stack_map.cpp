@@ -16,7 +16,7 @@ namespace {
 // Linux 6.13; not in the headers of the C libraries that we build with.
 constexpr int kMadvGuardInstall = 102;
 
-StackOptions options_now;
+constinit StackOptions options_now;
 
 constexpr uint64_t kHash = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
 

@@ -23,15 +23,16 @@ constexpr unsigned kAllowed[] = {
     // Running: its KLT has found a worker at once.
     /* InKernel */ bit(UnitState::kReady) | bit(UnitState::kRunning),
     /* Terminated */ bit(UnitState::kFree) | bit(UnitState::kFresh),
+    /* Forked */ bit(UnitState::kFree),
 };
-static_assert(sizeof kAllowed / sizeof kAllowed[0] ==
-              static_cast<unsigned>(UnitState::kTerminated) + 1);
+static_assert(sizeof kAllowed / sizeof kAllowed[0] == static_cast<unsigned>(UnitState::kForked) + 1);
 
-std::atomic<uint64_t> last_id{0};
+constinit std::atomic<uint64_t> last_id{0};
 
 }  // namespace
 
 bool unit_transition_allowed(UnitState from, UnitState to) noexcept {
+  if (to == UnitState::kForked) return from != UnitState::kFree;  // a forked child, whatever it was in
   return (kAllowed[static_cast<unsigned>(from)] & bit(to)) != 0;
 }
 

@@ -10,6 +10,8 @@
 //                                      |        |       |
 //                                      |        +---- InKernel (its KLT blocks in the kernel)
 //
+// In a forked child all but the surviving unit, and those that have ended, are Forked, until they are freed.
+//
 // Who owns what in each state is told at the enum. The descriptor's memory is type-stable: it comes
 // from slabs that live until the last finalise.
 #pragma once
@@ -42,6 +44,7 @@ enum class UnitState : uint8_t {
   kBlocked,     // whoever wakes it owns it, once its waiter says "parked"
   kInKernel,    // its KLT owns it: it blocks in the kernel and carries no worker
   kTerminated,  // the joiner, or whoever holds the handle, owns it
+  kForked,      // a forked child: it stayed behind in the parent; whoever holds the handle owns it
 };
 
 namespace flag {
@@ -50,7 +53,7 @@ inline constexpr uint32_t kDetached = 1u << 1;
 inline constexpr uint32_t kPrimary = 1u << 2;
 inline constexpr uint32_t kPinned = 1u << 3;     // only workers that pop its home pool itself run it
 inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's stack
-inline constexpr uint32_t kStackKept = 1u << 6;  // has its stack from creation (SS, user memory)
+inline constexpr uint32_t kStackKept = 1u << 6;  // its stack is memory of the program
 inline constexpr uint32_t kFpOwn = 1u << 7;
 inline constexpr uint32_t kClaimable = 1u << 8;  // may run on its joiner's stack
 inline constexpr uint32_t kDirect = 1u << 9;     // leaves and comes by a mere switch: see api/control.cpp
@@ -135,6 +138,7 @@ static_assert(offsetof(Unit, context) == 64 && offsetof(Unit, cold) == 128);
 
 inline constexpr uintptr_t kJoinDone = 1;
 inline constexpr uintptr_t kJoinTaken = 2;
+inline constexpr uintptr_t kJoinNotStarted = 3;  // of a unit that is Forked: it was Fresh
 
 inline constexpr uint8_t kTokenNone = 0;
 inline constexpr uint8_t kTokenParked = 1;   // it is suspended; whoever moves it on owns it

@@ -151,6 +151,9 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   DeadlockWatch watch;
   // As long as a burst has left stacks behind, wake now and then to give some of them back.
   bool trim = true;
+  bool woken = true;
+  Klt* const self = klt_self();
+  rest_begin(self);
   // Acquire, pairs with the release of the waker.
   while (worker->park.load(std::memory_order_acquire) == 0) {
     const uint64_t next = std::min(until, watch.next);
@@ -159,16 +162,22 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
       continue;
     }
     const uint64_t now = now_ns();
-    if (now >= until) return false;
+    woken = now < until;
+    if (!woken) break;
     if (now >= watch.next) {
+      rest_end(self);
       watch.look(now);
-    } else if (trim && next - now > kTrimPeriodNs) {
-      if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) trim = stack_trim();
-    } else {
+      rest_begin(self);
+    } else if (!trim || next - now <= kTrimPeriodNs) {
       futex_wait_until(worker->park, 0, next);
+    } else if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) {
+      rest_end(self);
+      trim = stack_trim();
+      rest_begin(self);
     }
   }
-  return true;
+  rest_end(self);
+  return woken;
 }
 
 // False: a deadline has come, and the worker still says that it sleeps.
@@ -211,6 +220,7 @@ bool spin_for(Search& search, Unit** unit) noexcept {
   const uint64_t start = now_ns();
   uint64_t now = start;
   do {
+    rest_if_closed(klt_self());
     timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
       *unit = search.look();
@@ -229,6 +239,7 @@ void idle_user(Worker* worker, Sched* sched) noexcept {
   const uint64_t start = now_ns();
   uint64_t now = start;
   do {
+    rest_if_closed(klt_self());
     timers_poll_all(worker, now);
     if (has_orders(worker) || !own_pools_empty(sched)) return;
     cpu_pause();

@@ -74,8 +74,10 @@ Unit* next_unit(Worker* worker) noexcept {
 void run_user_main(Worker* worker) noexcept {
   Sched* sched = worker->sched;
   klt_set_claim_floor(kNoClaim);
+  klt_register_store32<kKltGuard>(kGuardDown);  // it may block; with no current unit nobody takes its worker
   sched->ops.run(to_handle(sched), sched->data);
-  klt_register_store32<kKltGuard>(1);  // its calls into Weft have lowered it
+  klt_register_store32<kKltGuard>(kGuardUp);
+  worker = guard_worker();
   // A scheduler that returns without having been replaced has finished its worker.
   if (worker->new_sched.load(std::memory_order_acquire) == nullptr) {
     worker->state.store(WorkerState::kStopping, std::memory_order_release);

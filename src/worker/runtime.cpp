@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <new>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "inspect/dump.hpp"
@@ -18,14 +19,17 @@
 #include "os/quota.hpp"
 #include "os/topology.hpp"
 #include "unit/local.hpp"
+#include "worker/process_fork.hpp"
 
 namespace weft::rt {
 
-Runtime runtime;
+constinit Runtime runtime;
+constinit Stack primary_stack;
+
+// Static objects of the program may be made before ours, and be destroyed after: ours need neither.
+static_assert(std::is_trivially_destructible_v<Runtime> && std::is_trivially_destructible_v<Stack>);
 
 namespace {
-
-Stack primary_stack;
 
 int reserve_slot(Worker* worker) noexcept {
   for (unsigned i = 0; i < kMaxWorkers; ++i) {
@@ -184,10 +188,14 @@ struct Alive {
   unsigned count = 0;
 };
 
+bool is_alive(const Unit* unit) noexcept {
+  return unit != runtime.primary && unit_state(unit) < UnitState::kTerminated;
+}
+
 void report_alive(Unit* unit, void* context) {
   auto* alive = static_cast<Alive*>(context);
   const UnitState state = unit_state(unit);
-  if (unit == runtime.primary || state == UnitState::kTerminated) return;
+  if (!is_alive(unit)) return;
   constexpr unsigned kListed = 20;
   if (alive->count == 0) {
     std::fputs("weft: weft_finalize: these units have not ended (join or cancel them first):\n",
@@ -204,9 +212,7 @@ void report_alive(Unit* unit, void* context) {
 bool any_alive() noexcept {
   bool any = false;
   const auto look = [](Unit* unit, void* found) {
-    if (unit != runtime.primary && unit_state(unit) != UnitState::kTerminated) {
-      *static_cast<bool*>(found) = true;
-    }
+    if (is_alive(unit)) *static_cast<bool*>(found) = true;
   };
   unit_for_each(look, &any);
   return any;
@@ -287,8 +293,8 @@ namespace {
 
 // Workers that have been freed. Their records stay until finalise, because an idle worker may look at one
 // just then; the next worker that is made gets one of them.
-Worker* retired = nullptr;
-SpinLock retired_lock;
+constinit Worker* retired = nullptr;
+constinit SpinLock retired_lock;
 
 Worker* reuse_retired() noexcept {
   retired_lock.lock();
@@ -305,13 +311,6 @@ Worker* reuse_retired() noexcept {
   return worker;
 }
 
-void retire(Worker* worker) noexcept {
-  retired_lock.lock();
-  worker->next_retired = retired;
-  retired = worker;
-  retired_lock.unlock();
-}
-
 void delete_retired() noexcept {
   while (Worker* worker = retired) {
     retired = worker->next_retired;
@@ -320,6 +319,13 @@ void delete_retired() noexcept {
 }
 
 }  // namespace
+
+void worker_retire(Worker* worker) noexcept {
+  retired_lock.lock();
+  worker->next_retired = retired;
+  retired = worker;
+  retired_lock.unlock();
+}
 
 Worker* worker_create(Sched* sched) noexcept {
   Worker* worker = reuse_retired();
@@ -333,7 +339,7 @@ Worker* worker_create(Sched* sched) noexcept {
     if (worker->sched_stack != nullptr) stack_release(worker->sched_stack);
     worker->sched_stack = nullptr;
     if (own != nullptr) sched_destroy(own);
-    retire(worker);
+    worker_retire(worker);
     return nullptr;
   }
   worker->index = static_cast<unsigned>(index);
@@ -370,12 +376,51 @@ void worker_destroy(Worker* worker) noexcept {
   worker->stacks.drain();
   worker->units.drain();
   worker->sched = nullptr;
-  retire(worker);
+  worker_retire(worker);
 }
 
 }  // namespace weft::rt
 
 using namespace weft::rt;
+
+namespace {
+
+bool is_primary() noexcept { return klt_register_valid() && klt_current() == runtime.primary; }
+
+// One look. again: something that may end by itself has not ended yet; with the lock held, which may be what
+// that waits for, nothing is waited for, and no code of the user's is called.
+int try_finalize(bool& again) noexcept {
+  again = false;
+  std::unique_lock hold(runtime.setup);
+  if (runtime.initialized == 0) return WEFT_ERR_UNINITIALIZED;
+  if (runtime.initialized > 1) {
+    --runtime.initialized;
+    return WEFT_OK;
+  }
+  if (!is_primary()) {
+    std::fputs("weft: weft_finalize: the last one has to be called by the primary ULT, on the thread whose "
+               "weft_initialize() was the first; the runtime goes on\n", stderr);
+    return WEFT_ERR_CONTEXT;
+  }
+  if (any_alive()) {
+    again = true;
+    return WEFT_ERR_STATE;
+  }
+  if (runtime.primary->cold.locals != nullptr) {
+    hold.unlock();
+    locals_destroy(runtime.primary);
+    again = true;
+    return WEFT_ERR_STATE;
+  }
+  static_cast<void>(guard_enter());
+  // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
+  runtime.running.store(false, std::memory_order_seq_cst);
+  runtime.initialized = 0;
+  stop();
+  return WEFT_OK;
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -385,6 +430,7 @@ int weft_initialize(const weft_options_t* options) {
     ++runtime.initialized;
     return WEFT_OK;
   }
+  if (process_is_stranded()) return WEFT_ERR_CONTEXT;
   const int error = start(options);
   if (error != WEFT_OK) return error;
   runtime.initialized = 1;
@@ -394,32 +440,20 @@ int weft_initialize(const weft_options_t* options) {
 }
 
 int weft_finalize(void) {
-  std::lock_guard hold(runtime.setup);
-  if (runtime.initialized == 0) return WEFT_ERR_UNINITIALIZED;
-  if (runtime.initialized > 1) {
-    --runtime.initialized;
-    return WEFT_OK;
-  }
-  if (!klt_register_valid() || klt_current() != runtime.primary) return WEFT_ERR_CONTEXT;
   // A detached unit that has said it is done may have its last instructions before it still.
   constexpr int kLooks = 1000;
-  for (int look = 0; look < kLooks && any_alive(); ++look) {
+  bool again = true;
+  int error = WEFT_OK;
+  for (int look = 0; again && look <= kLooks; ++look) {
+    error = try_finalize(again);
+    if (!again) return error;
     weft_yield();
     sched_yield();
   }
   Alive alive;
   unit_for_each(report_alive, &alive);
-  if (alive.count > 0) {
-    std::fprintf(stderr, "weft:   %u in all; the runtime goes on\n", alive.count);
-    return WEFT_ERR_STATE;
-  }
-  locals_destroy(runtime.primary);
-  static_cast<void>(guard_enter());
-  // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
-  runtime.running.store(false, std::memory_order_seq_cst);
-  runtime.initialized = 0;
-  stop();
-  return WEFT_OK;
+  if (alive.count > 0) std::fprintf(stderr, "weft:   %u in all; the runtime goes on\n", alive.count);
+  return error;
 }
 
 bool weft_initialized(void) { return runtime_running(); }

@@ -40,5 +40,10 @@ Worker* worker_create(Sched* sched) noexcept;
 // Gives it a KLT. WEFT_OK or an error.
 int worker_start(Worker* worker) noexcept;
 void worker_destroy(Worker* worker) noexcept;
+// Keeps the record of a worker that is no more, for the next one.
+void worker_retire(Worker* worker) noexcept;
+
+// The stack of the primary ULT.
+extern Stack primary_stack;
 
 }  // namespace weft::rt

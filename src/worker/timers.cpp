@@ -13,7 +13,8 @@ namespace {
 constexpr unsigned kHeaps = 64;
 struct alignas(64) Heap {
   TimerHeap heap;
-} heaps[kHeaps];
+};
+constinit Heap heaps[kHeaps];
 
 // How late a deadline may be where the worker that is to look at it runs a ULT that does not come back to
 // Weft. Every time that it passes costs a wake-up.
@@ -31,7 +32,8 @@ struct Watch {
       until.store(when, std::memory_order_seq_cst);
     }
   } first, second;  // under lock; `until` is looked at without
-} watch;
+};
+constinit Watch watch;
 
 TimerHeap& heap_of(const Worker* worker) noexcept { return heaps[worker->index % kHeaps].heap; }
 
@@ -126,6 +128,12 @@ void timers_news(Worker* worker) noexcept {
   const uint64_t earliest = timers_earliest();
   if (earliest == kNever || runtime.sleepers.load(std::memory_order_seq_cst) <= 0) return;
   if (!is_watched(earliest)) wake_any_sleeper(worker);
+}
+
+void timers_forget() noexcept {
+  for (Heap& heap : heaps) heap.heap.forget_all();
+  watch.first.set(nullptr, kNever);
+  watch.second.set(nullptr, kNever);
 }
 
 uint64_t timers_watch(Worker* worker) noexcept {

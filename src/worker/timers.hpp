@@ -28,6 +28,9 @@ void timers_poll_all(Worker* worker, uint64_t now) noexcept;
 // The owner's answer to attention::kTimer.
 void timers_news(Worker* worker) noexcept;
 
+// In a forked child: of all workers.
+void timers_forget() noexcept;
+
 // A worker that has said that it sleeps: until when; kNever: until it is woken.
 uint64_t timers_watch(Worker* worker) noexcept;
 // It sleeps no longer.

@@ -1,5 +1,7 @@
 #include "worker/waiter.hpp"
 
+#include "klt/process_gate.hpp"
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "worker/direct.hpp"
 #include "worker/worker.hpp"
@@ -60,20 +62,42 @@ Unit* take_direct_successor(Worker* worker, const Unit* unit) noexcept {
 
 bool nobody(const WakeList* wakes) noexcept { return wakes == nullptr || wakes->empty(); }
 
-void sleep_until_woken(Waiter& waiter) noexcept {
+bool sleep_till(Waiter& waiter, uint64_t deadline) noexcept {
   // Acquire, pairs with the exchange of whoever wakes us.
   while (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) {
-    futex_wait(waiter.state, Waiter::kWaiting);
+    if (deadline == kNever) {
+      futex_wait(waiter.state, Waiter::kWaiting);
+    } else if (now_ns() < deadline) {
+      futex_wait_until(waiter.state, Waiter::kWaiting, deadline);
+    } else {
+      return false;
+    }
   }
+  return true;
 }
 
 }  // namespace
+
+// Outside, as far as a thread that forks is concerned.
+[[gnu::noinline]] bool waiter_sleep(Worker* worker, Waiter& waiter, uint64_t deadline) noexcept {
+  if (worker == nullptr) {
+    gate_leave();
+    const bool woken = sleep_till(waiter, deadline);
+    gate_enter();
+    return woken;
+  }
+  Klt* const self = klt_self();
+  rest_begin(self);
+  const bool woken = sleep_till(waiter, deadline);
+  rest_end(self);
+  return woken;
+}
 
 Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
   Unit* unit = waiter.unit;
   if (unit == nullptr) {
     release(worker);
-    sleep_until_woken(waiter);
+    waiter_sleep(worker, waiter, kNever);
     return worker;
   }
   if (!waiter.contended && nobody(release.wakes)) {
@@ -91,7 +115,7 @@ Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& r
 
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept {
   if (waiter.unit == nullptr) {
-    sleep_until_woken(waiter);
+    waiter_sleep(worker, waiter, kNever);
     return worker;
   }
   if (waiter.state.load(std::memory_order_acquire) != Waiter::kWaiting) return worker;

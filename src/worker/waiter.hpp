@@ -97,6 +97,9 @@ inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, con
 Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;
 // Waits the contended way, until the state is Woken or TimedOut.
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept;
+// For waiters that are no ULT's: sleeps in the kernel until the state is Woken. False: the deadline came
+// first.
+bool waiter_sleep(Worker* worker, Waiter& waiter, uint64_t deadline) noexcept;
 // Wakes one that waits the contended way, and that nobody else wakes. It may be gone afterwards. Guard up, unless
 // worker is null.
 void waiter_wake(Worker* worker, Waiter* waiter) noexcept;

@@ -201,6 +201,8 @@ void wake_carried_by(Klt* klt) noexcept;
 void wake_for_pool(Worker* worker, Pool* pool) noexcept;
 // One of the stacked schedulers that sleep on this pool shall look at it again.
 void wake_idle_sched(Worker* worker, Pool* pool) noexcept;
+// In a forked child: nobody sleeps.
+void forget_idle_scheds() noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
 // Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit

@@ -142,6 +142,14 @@ using Entry = void (*)(void* a, void* b, void* c, void* d);
         WEFT_CLOBBER_VECTORS);
 }
 
+extern "C" __attribute__((visibility("hidden"))) void weft_rt_diverted();
+
+// Has the call_with_exit() whose frame this is go on, at its end, not where it was called but in
+// weft_rt_call_returned(), which the rest of Weft defines and which does not return. (divert.S)
+inline void context_divert(void* frame) noexcept {
+  *static_cast<void (**)()>(frame) = weft_rt_diverted;
+}
+
 [[noreturn, gnu::always_inline]] inline void call_leave(void* frame) noexcept {
   asm volatile(
       "movq %[frame], %%rsp\n\t"

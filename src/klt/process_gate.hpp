@@ -1,0 +1,75 @@
+// process_gate.hpp: how fork() finds nobody inside Weft.
+//
+// The thread that forks closes the gate and waits until nobody is inside a section: then no lock of Weft's
+// and no kQueue bit of a synchronisation object is held, and every structure is whole. docs/process.md says
+// what users may rely on; protocol and proof: README.md, "The gate".
+//
+//   a KLT            is outside while its guard is down, or Resting (asleep inside a section, where it holds
+//                    nothing). It comes in through guard_enter_slow(), because its worker is published as
+//                    gone, and waits there; one that wakes up looks at the gate.
+//   another thread   counts itself in and out. Those have no guard, and their sections are slow ones only.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "klt/klt.hpp"
+#include "os/futex.hpp"
+
+namespace weft::rt {
+
+// Values of Klt::guard.
+inline constexpr uint32_t kGuardDown = 0;
+inline constexpr uint32_t kGuardUp = 1;
+inline constexpr uint32_t kGuardResting = 2;  // up, and asleep where no lock and no list is held
+
+struct ProcessGate {
+  // the thread that forks
+  FutexWord closed{0};
+  // threads that are no KLTs
+  alignas(64) std::atomic<uint32_t> inside{0};
+};
+extern ProcessGate process_gate;
+
+// How often this process has come out of a fork() as the child, its parents' times included. Written in a
+// child that has one thread only.
+extern uintptr_t process_generation;
+
+// ---- KLTs, guard up -------------------------------------------------------------------------------
+
+// Round a sleep inside a section. Between the two the KLT touches nothing but the word it sleeps on.
+inline void rest_begin(Klt* self) noexcept {
+  // Release, pairs with the acquire in see_whether_out(): what we have done is whole.
+  self->guard.store(kGuardResting, std::memory_order_release);
+}
+void rest_at_gate(Klt* self) noexcept;
+inline void rest_end(Klt* self) noexcept {
+  self->guard.store(kGuardUp, std::memory_order_relaxed);
+  // The other half of this fence is the membarrier() of the thread that forks: either it sees the guard up
+  // again, or we see the gate closed.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(process_gate.closed.load(std::memory_order_acquire) != 0, 0)) rest_at_gate(self);
+}
+// For loops that wait for something without a sleep. Precondition: as rest_begin().
+inline void rest_if_closed(Klt* self) noexcept {
+  if (__builtin_expect(process_gate.closed.load(std::memory_order_relaxed) != 0, 0)) rest_at_gate(self);
+}
+
+// ---- other threads --------------------------------------------------------------------------------
+
+void gate_enter() noexcept;
+void gate_leave() noexcept;
+// Whether the calling thread is inside.
+bool gate_entered() noexcept;
+
+// ---- the thread that forks ------------------------------------------------------------------------
+
+// Returns when nobody but `self` (null: no KLT) is inside; the list of KLTs is then locked too. `klts`: the
+// runtime runs, so there are some.
+void gate_close(Klt* self, bool klts) noexcept;
+// In the parent: everybody goes on.
+void gate_open(bool klts) noexcept;
+// In the child, where nobody else is left.
+void gate_reset() noexcept;
+
+}  // namespace weft::rt

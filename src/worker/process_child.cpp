@@ -1,0 +1,220 @@
+// process_child.cpp: what a forked child makes of the parent's runtime. Runs in the child's only thread,
+// before anybody else's handler: no lock is taken, and what is said of owners elsewhere does not count here.
+//
+// The ULT that has called fork() becomes the primary one, on a worker of its own; all other units are
+// dropped. Every structure is whole, because the gate was closed (klt/process_gate.hpp), so that it can be
+// walked; where walking is not needed it is made anew.
+// Rejected: putting this off until the child first calls Weft, for the sake of children that call exec(): the
+// kernel would then unmap the same stacks, and queries would have to ask first.
+#include <algorithm>
+#include <new>
+
+#include "base/check.hpp"
+#include "klt/hand_over.hpp"
+#include "klt/process_gate.hpp"
+#include "os/membarrier.hpp"
+#include "os/overflow.hpp"
+#include "unit/local.hpp"
+#include "unit/stack.hpp"
+#include "worker/process_fork.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+
+namespace weft::rt {
+namespace {
+
+constinit bool stranded = false;
+constinit bool left_behind = false;
+
+// ---- units
+
+bool ended(const Unit* unit) noexcept { return unit_state(unit) == UnitState::kTerminated; }
+
+// Stacks of the default size go by the batch. That of main is the thread's; its record is the survivor's now.
+void drop_stack(Unit* unit, const Unit* survivor) noexcept {
+  Stack* stack = unit->stack;
+  if (stack == nullptr || (unit_is(unit, flag::kStackKept) && ended(unit))) return;  // for a revival
+  const bool stays = stack == &primary_stack || (survivor != nullptr && unit == survivor->host);
+  if (!stays && stack->batch == nullptr) stack_dispose(stack);
+  unit->stack = nullptr;
+  unit->flags.clear(flag::kStackKept);
+}
+
+void drop_unit(Unit* unit, const Unit* survivor) noexcept {
+  const bool fresh = unit_state(unit) == UnitState::kFresh;
+  drop_stack(unit, survivor);
+  locals_forget(unit);
+  unit_transition(unit, UnitState::kForked);
+  unit->joiner.store(fresh ? kJoinNotStarted : kJoinTaken, std::memory_order_relaxed);
+  unit->inside.store(0, std::memory_order_relaxed);
+  unit->captive = nullptr;
+  if (!unit_is(unit, flag::kDetached)) return;
+  if (unit_needs_clear(unit)) unit_clear_cold(unit);
+  unit_transition(unit, UnitState::kFree);
+  unit_release_global(unit);
+}
+
+// One that has ended keeps its result and its values, for whoever joins it.
+void keep_ended(Unit* unit) noexcept {
+  drop_stack(unit, nullptr);
+  if (unit->pool.load(std::memory_order_relaxed)->lane_owner == nullptr) return;
+  unit->pool.store(&runtime.workers[0].load(std::memory_order_relaxed)->lane, std::memory_order_relaxed);
+}
+
+void forget_units(Unit* survivor) noexcept {
+  const auto forget = [](Unit* unit, void* arg) {
+    const auto* saved = static_cast<const Unit*>(arg);
+    if (unit == saved) return;
+    if (saved == nullptr || (!ended(unit) && unit_state(unit) != UnitState::kForked)) drop_unit(unit, saved);
+  };
+  unit_for_each(forget, survivor);
+}
+
+// ---- workers
+
+void forget_worker(Worker* worker) noexcept {
+  san::acquire(worker);
+  worker->units.drain();
+  worker->stacks.head = nullptr;
+  worker->stacks.count = 0;
+  worker->sched_stack = nullptr;
+  worker->next_stack = nullptr;
+  if (worker->sched != nullptr && worker->sched->implicit) sched_destroy(worker->sched);
+  worker->sched = nullptr;
+  set_parent(worker, nullptr, nullptr);
+  worker->left = {nullptr, nullptr, nullptr};
+  worker->tick = 0;
+  ::new (&worker->stats) WorkerStats;
+  worker->carrier.store(nullptr, std::memory_order_relaxed);
+  worker->park.store(0, std::memory_order_relaxed);
+  worker->asleep.store(Sleep::kAwake, std::memory_order_relaxed);
+  worker_retire(worker);
+}
+
+// `own` last: the next worker that is made gets its record.
+void forget_workers(Worker* own) noexcept {
+  for (auto& slot : runtime.workers) {
+    Worker* worker = slot.exchange(nullptr, std::memory_order_relaxed);
+    if (worker != nullptr && worker != own) forget_worker(worker);
+  }
+  if (own != nullptr) forget_worker(own);
+  runtime.worker_slots.store(0, std::memory_order_relaxed);
+  runtime.active.store(0, std::memory_order_relaxed);
+  runtime.sleepers.store(0, std::memory_order_relaxed);
+  runtime.searchers.store(0, std::memory_order_relaxed);
+  runtime.hungry.store(0, std::memory_order_relaxed);
+}
+
+// ---- what the survivor takes along
+
+struct Survivor {
+  Unit* unit = nullptr;
+  // Forks that nobody has taken yet: pointers into the lane of its worker.
+  weft_fork_t** fork_low = nullptr;
+  weft_fork_t** fork_top = nullptr;
+};
+
+// Those of joiners below it on the same stack are dropped with them; they are the older ones.
+void find_forks(Survivor& survivor, const Worker* own, const Stack& stack) noexcept {
+  if (own == nullptr || own->lane.forks_empty()) return;
+  survivor.fork_low = own->lane.fork_low.load(std::memory_order_relaxed);
+  survivor.fork_top = own->lane.fork_top.load(std::memory_order_relaxed);
+  if (survivor.unit->host == survivor.unit) return;
+  const auto below = [&](const void* fork) {
+    return fork > survivor.unit->exit_frame && fork < static_cast<const void*>(stack.top);
+  };
+  while (survivor.fork_low != survivor.fork_top && below(*survivor.fork_low)) *survivor.fork_low++ = nullptr;
+}
+
+const Stack& stack_of(const Unit* unit, const Worker* own) noexcept {
+  const Stack* stack = unit->host->stack != nullptr ? unit->host->stack : own->sched_stack;
+  WEFT_CHECK(stack != nullptr);
+  return *stack;
+}
+
+// From now on it is what main was: its stack is there for good, and its end that of the process.
+void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
+  if (!unit_is(unit, flag::kPrimary)) context_divert(unit->exit_frame);
+  const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kFpOwn);
+  unit->flags = static_cast<uint16_t>(kept | flag::kPrimary | flag::kPinned | flag::kOwnStack);
+  unit->cancelled.store(false, std::memory_order_relaxed);
+  unit->pool.store(&worker->lane, std::memory_order_relaxed);
+  unit->homed.store(true, std::memory_order_relaxed);
+  unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
+  unit->host = unit;
+  unit->stack = &primary_stack;
+  unit->captive = self;
+  unit->claim_floor = claim_floor_of(primary_stack);
+  runtime.primary = unit;
+}
+
+void go_on(const Survivor& survivor, Klt* self) noexcept {
+  self->worker.store(nullptr, std::memory_order_relaxed);
+  const bool known = membarrier_register() && klt_become_initial(self);
+  Worker* worker = known ? worker_create(nullptr) : nullptr;
+  WEFT_CHECK(worker != nullptr && "no memory to go on after fork()");
+  if (survivor.fork_low != survivor.fork_top) {
+    worker->lane.fork_low.store(survivor.fork_low, std::memory_order_relaxed);
+    worker->lane.fork_top.store(survivor.fork_top, std::memory_order_relaxed);
+  }
+  make_primary(survivor.unit, worker, self);
+  worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
+  worker->carrier.store(self, std::memory_order_relaxed);
+  worker->fp = fp_save();
+  note_fp(worker);
+  runtime.active.store(1, std::memory_order_relaxed);
+  runtime.initial = self;
+  self->worker.store(worker, std::memory_order_relaxed);
+  klt_set_claim_floor(survivor.unit->claim_floor);
+  bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
+  unit_for_each([](Unit* unit, void*) { if (ended(unit)) keep_ended(unit); }, nullptr);
+}
+
+// No ULT has called fork(): as if the runtime had never been started.
+void leave_behind(Klt* self) noexcept {
+  left_behind = true;
+  runtime.running.store(false, std::memory_order_relaxed);
+  runtime.initialized = 0;
+  runtime.initial = nullptr;
+  runtime.primary = nullptr;
+  overflow_remove();
+  if (self == nullptr) return;
+  stranded = true;
+  klt_register_hide();
+  // When what is on its stack returns into Weft, it comes to guard_enter_slow().
+  self->worker.store(nullptr, std::memory_order_relaxed);
+  self->take.store(Take::kForked, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void process_become_child(Klt* self, bool inside) noexcept {
+  if (inside) return leave_behind(self);  // nothing is whole
+  Survivor survivor;
+  Worker* own = nullptr;
+  if (self != nullptr) {
+    own = self->worker.load(std::memory_order_relaxed);
+    Unit* unit = self->current.load(std::memory_order_relaxed);
+    if (unit != nullptr && !unit_is(unit, flag::kTasklet)) survivor.unit = unit;
+  }
+  if (survivor.unit != nullptr) {
+    const Stack& stack = stack_of(survivor.unit, own);
+    find_forks(survivor, own, stack);
+    if (&stack != &primary_stack) stack_adopt(primary_stack, stack.low, stack.top);
+  }
+  forget_units(survivor.unit);
+  timers_forget();
+  forget_workers(own);
+  klts_forget_all_but(self);
+  pools_forget_units();
+  scheds_forget_users();
+  forget_idle_scheds();
+  stack_forget_all_but(stack_pointer());
+  if (survivor.unit == nullptr) return leave_behind(self);
+  go_on(survivor, self);
+}
+
+bool process_is_stranded() noexcept { return stranded; }
+bool process_left_runtime_behind() noexcept { return left_behind && !runtime_running(); }
+
+}  // namespace weft::rt

@@ -1,0 +1,66 @@
+// process_fork.cpp: what happens round a fork() of the process. See README.md, "The process forks".
+//
+// Registered when the library is loaded and not at the first initialise: handlers that run before the fork
+// are called newest first, so nearly everybody else's are through before the gate is closed. Closed earlier,
+// it could hold a thread back that has a lock which a later handler waits for.
+#include "worker/process_fork.hpp"
+
+#include <pthread.h>
+
+#include <cstdlib>
+
+#include "base/check.hpp"
+#include "klt/process_gate.hpp"
+#include "worker/runtime.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Under runtime.setup: the fork that is under way.
+struct Forking {
+  Klt* self;    // the calling thread's; null: it is no KLT
+  bool running;  // the runtime
+  bool inside;  // a signal handler that has interrupted Weft forks: it cannot wait for itself
+};
+constinit Forking forking{};
+
+void before_fork() noexcept {
+  runtime.setup.lock();
+  Klt* const self = klt_register_valid() ? klt_self() : nullptr;
+  const bool inside = self != nullptr && self->guard.load(std::memory_order_relaxed) != kGuardDown;
+  forking = {self, runtime_running(), inside};
+  if (inside) return;
+  // From here on nobody takes our worker. It is not looked at: it may be gone already.
+  if (self != nullptr) klt_register_store32<kKltGuard>(kGuardUp);
+  gate_close(self, forking.running);
+}
+
+void after_fork_in_parent() noexcept {
+  if (!forking.inside) {
+    gate_open(forking.running);
+    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend.
+    if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
+  }
+  runtime.setup.unlock();
+}
+
+void after_fork_in_child() noexcept {
+  ++process_generation;
+  if (!forking.inside) gate_reset();
+  if (forking.running) process_become_child(forking.self, forking.inside);
+  if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
+  runtime.setup.unlock();
+}
+
+__attribute__((constructor(101))) void watch_forks() {
+  WEFT_CHECK(pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0);
+}
+
+}  // namespace
+
+void process_end_of_unit() noexcept { std::exit(0); }
+
+// The surviving ULT of a forked child has returned from its function.
+extern "C" __attribute__((visibility("hidden"))) void weft_rt_call_returned() { process_end_of_unit(); }
+
+}  // namespace weft::rt
