@@ -108,7 +108,8 @@ if(WEFT_SHARED)
   add_library(weft::weft ALIAS weft_shared)
   weft_configure(weft_shared PRIVATE)
   set(map ${PROJECT_SOURCE_DIR}/src/weft.map)
-  target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now)
+  target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now
+                      -Wl,-z,nodelete)  # its workers may be running when it is closed: docs/process.md
   set_target_properties(weft_shared PROPERTIES
     OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
   list(APPEND WEFT_INSTALLED weft_shared)
