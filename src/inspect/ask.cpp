@@ -144,4 +144,9 @@ void ask_stop() noexcept {
   signal_now = 0;
 }
 
+void ask_forget() noexcept {
+  word.store(with(number_now, kIdle), std::memory_order_relaxed);
+  owed = false;
+}
+
 }  // namespace weft::rt

@@ -22,4 +22,7 @@ void ask_release() noexcept;
 // Gives the signal back, unless an answer is still owed. For finalise.
 void ask_stop() noexcept;
 
+// In a forked child: who asks, or is asked, has stayed behind.
+void ask_forget() noexcept;
+
 }  // namespace weft::rt

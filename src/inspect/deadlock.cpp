@@ -86,7 +86,8 @@ void count_unit(Unit* unit, void* to) noexcept {
   auto* units = static_cast<Units*>(to);
   switch (unit_state(unit)) {
     case UnitState::kFree:
-    case UnitState::kTerminated: break;
+    case UnitState::kTerminated:
+    case UnitState::kForked: break;
     case UnitState::kRunning: break;  // joins one that waits on the same stack: no worker runs anything
     case UnitState::kBlocked:
       if (static_cast<WaitKind>(unit->slot.load(std::memory_order_relaxed)) != WaitKind::kIdleSched) {

@@ -153,7 +153,8 @@ void show_unit(Report& report, const Unit* unit) noexcept {
   out << ": " << unit_state_name(state);
   switch (state) {
     case UnitState::kFree: break;
-    case UnitState::kTerminated: out << "\n"; break;
+    case UnitState::kTerminated:
+    case UnitState::kForked: out << "\n"; break;
     case UnitState::kFresh:
       out << " in ";
       say_pool(out, copy);
@@ -335,6 +336,12 @@ void inspect_stop() noexcept {
     sigaction(dump_signal, &before, nullptr);
   }
   dump_signal = 0;
+}
+
+void inspect_forget() noexcept {
+  busy.store(false, std::memory_order_relaxed);
+  ask_forget();
+  deadlock_forget();
 }
 
 }  // namespace weft::rt

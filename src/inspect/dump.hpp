@@ -20,4 +20,7 @@ void deadlock_forget() noexcept;
 void inspect_start(const Options& options) noexcept;
 void inspect_stop() noexcept;
 
+// In a forked child: whoever wrote a report, or was asked for its registers, has stayed behind.
+void inspect_forget() noexcept;
+
 }  // namespace weft::rt

@@ -51,6 +51,7 @@ const char* unit_state_name(UnitState state) noexcept {
     case UnitState::kBlocked: return "blocked";
     case UnitState::kInKernel: return "in kernel";
     case UnitState::kTerminated: return "terminated";
+    case UnitState::kForked: return "left behind in the parent process";
   }
   return "in no state";
 }

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
 #include "os/membarrier.hpp"
@@ -177,6 +178,7 @@ void leave_behind(Klt* self) noexcept {
   runtime.initialized = 0;
   runtime.initial = nullptr;
   runtime.primary = nullptr;
+  inspect_stop();
   overflow_remove();
   if (self == nullptr) return;
   stranded = true;
@@ -189,6 +191,7 @@ void leave_behind(Klt* self) noexcept {
 }  // namespace
 
 void process_become_child(Klt* self, bool inside) noexcept {
+  inspect_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;
