@@ -1,12 +1,9 @@
 // Everything at once for a few seconds: ULTs and kernel threads that lock, yield with the lock,
 // wait for conditions, meet at barriers and pass events. A lost wake-up is a hang.
 #include <cstdlib>
-#include <memory>
 #include <random>
-#include <thread>
-#include <vector>
 
-#include "support/runtime_fixture.hpp"
+#include "support/everywhere.hpp"
 
 namespace {
 
@@ -25,26 +22,6 @@ class SyncStress : public testing::TestWithParam<unsigned> {
   }
   void TearDown() override { EXPECT_TRUE(ok(weft_finalize())); }
   bool time_is_up() const { return Clock::now() > end_; }
-
-  static void everywhere(int ults, int klts, const std::function<void(int)>& f) {
-    std::atomic<int> left = klts;
-    std::vector<std::thread> threads;
-    std::vector<std::unique_ptr<Call>> calls;
-    std::vector<weft_unit_t> units;
-    for (int i = 0; i < klts; ++i) {
-      threads.emplace_back([&, i] {
-        f(ults + i);
-        --left;
-      });
-    }
-    for (int i = 0; i < ults; ++i) {
-      calls.push_back(std::make_unique<Call>([&f, i] { f(i); }));
-      units.push_back(calls.back()->ult());
-    }
-    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
-    while (left != 0) weft_yield();
-    for (std::thread& thread : threads) thread.join();
-  }
 
  private:
   Clock::time_point end_;
