@@ -13,7 +13,7 @@ struct Weft {
   static constexpr const char* kVariants[] = {"default settings"};
   using Handle = weft_unit_t;
   using Tasklet = weft_unit_t;
-  using Mutex = weft_mutex_t;
+  using Mutex = weft::mutex;
   using Cond = weft_cond_t;
   using Barrier = weft_barrier_t;
   using RwLock = weft_rwlock_t;
@@ -76,12 +76,12 @@ struct Weft {
   static void suspend() { weft_suspend(); }
   static void resume(Handle& handle) { weft_resume(handle); }
 
-  static void create_mutex(Mutex& mutex) { mutex = WEFT_MUTEX_INIT; }
-  static void lock(Mutex& mutex) { weft_mutex_lock(&mutex); }
-  static void unlock(Mutex& mutex) { weft_mutex_unlock(&mutex); }
+  static void create_mutex(Mutex&) {}
+  static void lock(Mutex& mutex) { mutex.lock(); }
+  static void unlock(Mutex& mutex) { mutex.unlock(); }
 
   static void create_cond(Cond& cond) { cond = WEFT_COND_INIT; }
-  static void wait(Cond& cond, Mutex& mutex) { weft_cond_wait(&cond, &mutex); }
+  static void wait(Cond& cond, Mutex& mutex) { weft_cond_wait(&cond, mutex.native_handle()); }
   static void signal(Cond& cond) { weft_cond_signal(&cond); }
 
   static void create_barrier(Barrier& barrier, int ults) {
