@@ -45,6 +45,12 @@ void hold_back(Klt* klt, void* pass) noexcept {
 void see_whether_out(Klt* klt, void* arg) noexcept {
   auto* pass = static_cast<Pass*>(arg);
   if (klt == pass->self || klt->state.load(std::memory_order_acquire) == KltState::kStopping) return;
+  // Only starting: it is outside of Weft, but may hold a lock of a sanitizer's, which nobody would give back in
+  // the child. (AddressSanitizer of gcc 12 allocates for a new thread, and its allocator does not know of fork().)
+  if (klt->tid.load(std::memory_order_acquire) == 0) {
+    pass->all_out = false;
+    return;
+  }
   // Acquire, pairs with the release in rest_begin().
   const uint32_t guard = klt->guard.load(std::memory_order_acquire);
   if (guard == kGuardResting) return;
