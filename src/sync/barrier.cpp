@@ -75,11 +75,15 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
 }
 
 // B3. Waits for the end of a phase. With `last`: arrives too, and says whether the caller came last; then
-// nothing is waited for.
+// nothing is waited for. INVALID: it was not initialised, or all have left it.
 int wait_arriving(Barrier& barrier, bool* last) noexcept {
   {
     GuardedSection section;
     barrier_lock(barrier);
+    if (barrier.count == 0) {
+      barrier_unlock(barrier);
+      return WEFT_ERR_INVALID;
+    }
     if (barrier.arrived + 1 < barrier.count) {
       *last = false;
       if (!section.can_wait()) {
@@ -124,7 +128,7 @@ int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
 using namespace weft::rt;
 
 int weft_barrier_wait(weft_barrier_t* barrier, bool* last) {
-  if (barrier == nullptr || barrier->count == 0) return WEFT_ERR_INVALID;
+  if (barrier == nullptr) return WEFT_ERR_INVALID;
   bool was_last = false;
   const int error = wait_arriving(barrier_of(barrier), &was_last);
   if (error == WEFT_OK && last != nullptr) *last = was_last;
