@@ -12,7 +12,7 @@ install(EXPORT weft NAMESPACE weft:: FILE weft-targets.cmake DESTINATION ${packa
 install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weft)
 if(WEFT_SHARED)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/weft-gdb.py DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          RENAME libweft.so.0-gdb.py)
+          RENAME libweft.so.${PROJECT_VERSION}-gdb.py)
 endif()
 
 include(CMakePackageConfigHelpers)

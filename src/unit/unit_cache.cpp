@@ -33,10 +33,11 @@ struct alignas(Unit) Slab {
   Slab* next;     // constant once it is the first one
   size_t bytes;   // constant
   unsigned end;   // constant: how many places it has
-  std::atomic<unsigned> made;  // under `lock`; read by anybody: [1, made) are constructed
+  std::atomic<unsigned> made;  // under `lock`; read by anybody: [kFirstPlace, made) are constructed
   Unit* units() noexcept { return reinterpret_cast<Unit*>(this); }
 };
 static_assert(sizeof(Slab) <= sizeof(Unit));
+constexpr unsigned kFirstPlace = 1;
 
 constinit SpinLock lock;
 constinit std::atomic<Slab*> slabs{nullptr};  // newest first
@@ -79,7 +80,7 @@ Slab* add_slab() noexcept {
                       : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == nullptr || memory == MAP_FAILED) return nullptr;
   const auto end = static_cast<unsigned>(bytes / sizeof(Unit));
-  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), bytes, end, {1}};
+  auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), bytes, end, {kFirstPlace}};
   // Release, pairs with the acquire in unit_for_each(): the slab's head is written.
   slabs.store(slab, std::memory_order_release);
   return slab;
@@ -201,7 +202,7 @@ void unit_for_each(void (*f)(Unit*, void*), void* context) noexcept {
   // No lock: this also runs while a program crashes. Slabs are only ever added.
   for (Slab* slab = slabs.load(std::memory_order_acquire); slab != nullptr; slab = slab->next) {
     const unsigned made = slab->made.load(std::memory_order_acquire);
-    for (unsigned i = 1; i < made; ++i) {
+    for (unsigned i = kFirstPlace; i < made; ++i) {
       Unit* unit = slab->units() + i;
       if (unit_state(unit) != UnitState::kFree) f(unit, context);
     }
@@ -230,7 +231,8 @@ constexpr DebugField kFields[] = {
     {"slabs", &slabs, 0},
     {"slab.next", nullptr, offsetof(Slab, next)},
     {"slab.made", nullptr, offsetof(Slab, made)},
-    {"slab.units", nullptr, sizeof(Slab)},
+    {"slab.units", nullptr, 0},
+    {"slab.first", nullptr, kFirstPlace},
     {"unit.size", nullptr, sizeof(Unit)},
     {"unit.state", nullptr, offsetof(Unit, state)},
     {"unit.flags", nullptr, offsetof(Unit, flags)},

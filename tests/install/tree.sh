@@ -8,7 +8,7 @@ version=$(sed -n 's/^ *project(weft VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLi
 cd "$SCRATCH"
 for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/libweft.so \
   "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc \
-  $DOCDIR/LICENSE share/weft/weft-gdb.py $LIBDIR/libweft.so.0-gdb.py; do
+  $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py"; do
   [ -e "$file" ] || fail "$file is not installed"
 done
 [ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" -type f | wc -l)" ] ||

@@ -194,10 +194,10 @@ def all_units():
     while slab:
         made = read_int(slab + layout["slab.made"])
         size = layout["unit.size"]
-        first = slab + layout["slab.units"]
-        data = read(first, made * size)
-        for i in range(made):
-            unit = Unit(layout, first + i * size, data[i * size : (i + 1) * size])
+        places = slab + layout["slab.units"]
+        data = read(places, made * size)
+        for i in range(layout["slab.first"], made):
+            unit = Unit(layout, places + i * size, data[i * size : (i + 1) * size])
             if not unit.is_("free"):
                 unit.klt = runs.get(unit.at)
                 units.append(unit)
