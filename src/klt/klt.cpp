@@ -5,6 +5,7 @@
 #include "klt/klt.hpp"
 
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -195,7 +196,9 @@ Klt* make_klt() noexcept {
   if (klt == nullptr) return nullptr;
   klt->memory_bytes = kPage + kBaseSize + thread_locals();
   klt->memory = stack_memory_map(klt->memory_bytes);
-  if (klt->memory != nullptr && stack_guard_install(klt->memory)) return klt;
+  // Not a guard of the kernel's (stack_guard_install()): Valgrind takes for the thread's stack what is mapped in one
+  // piece, and does not see those.
+  if (klt->memory != nullptr && mprotect(klt->memory, kPage, PROT_NONE) == 0) return klt;
   if (klt->memory != nullptr) stack_memory_unmap(klt->memory, klt->memory_bytes);
   delete klt;
   return nullptr;
