@@ -81,7 +81,7 @@ weft_configure(weft_static PUBLIC)
 set(WEFT_CXX_RUNTIME ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER WEFT_CXX_RUNTIME INCLUDE REGEX "^(std)?c\\+\\+$")
 list(REMOVE_DUPLICATES WEFT_CXX_RUNTIME)
-target_link_libraries(weft_static INTERFACE $<$<NOT:$<BOOL:$<CXX_COMPILER_ID>>>:${WEFT_CXX_RUNTIME}>)
+target_link_libraries(weft_static INTERFACE "$<$<NOT:$<BOOL:$<CXX_COMPILER_ID>>>:${WEFT_CXX_RUNTIME};m>")
 set_target_properties(weft_static PROPERTIES OUTPUT_NAME weft EXPORT_NAME static)
 
 # Tests and benchmarks that look inside link this one: the static library and its private headers.

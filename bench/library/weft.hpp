@@ -3,7 +3,7 @@
 #define WEFT_BENCH_LIBRARY_WEFT_HPP
 
 #include <pthread.h>
-#include <weft/weft.h>
+#include <weft/weft.hpp>
 
 #include "harness.hpp"
 
