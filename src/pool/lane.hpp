@@ -165,6 +165,12 @@ struct Lane final : Pool {
            tail != barren_tail.load(std::memory_order_relaxed);
   }
 
+  // The same, not counting one in the ring. Precondition: has_private().
+  bool has_private_besides_one() const noexcept {
+    return !forks_empty() || ring_tail.load(std::memory_order_relaxed) -
+                                     ring_head.load(std::memory_order_relaxed) > 1;
+  }
+
   // private part (invariant 1); relaxed atomics because idle workers look at them
   Unit** slots = nullptr;
   uint32_t mask;

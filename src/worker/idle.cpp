@@ -73,13 +73,37 @@ struct Search {
   }
 
   Unit* look() noexcept {
+    const bool sent = worker->lane.has_inbox();
     Unit* unit = sched_pick(sched, worker);
-    if (unit == nullptr && thief) {
-      for_each_other(worker, [](Worker* victim) {
-        if (victim->lane.has_private()) tell_hunger(victim);
-      });
+    if (unit != nullptr) {
+      worker->expects_inbox = sent;
+    } else if (thief && ++looks >= next_ask) {
+      ask();
     }
     return unit;
+  }
+
+  // Asks those for units who keep some to themselves. More and more seldom: what a busy worker writes at each
+  // switch is not to be read by others all the time.
+  //
+  // A single ready unit is most often about to run where it is: whoever has woken it is about to wait. To take it
+  // away would cost both more than it gains, unless it stays there for a while. Of several such, one is watched.
+  void ask() noexcept {
+    constexpr unsigned kPatience = 8, kLongest = 16;  // looks; 16 are about 1 µs
+    Single first{};
+    bool stays = false;
+    for_each_other(worker, [&](Worker* victim) {
+      if (!victim->lane.has_private()) return;
+      if (victim->lane.has_private_besides_one()) return tell_hunger(victim);
+      const Single seen{victim, victim->lane.ring_head.load(std::memory_order_relaxed)};
+      if (first.victim == nullptr) first = seen;
+      if (seen.victim != single.victim || seen.head != single.head) return;
+      stays = true;
+      if (interval >= kPatience) tell_hunger(victim);
+    });
+    if (!stays) single = first;
+    interval = std::min(2 * interval, kLongest);
+    next_ask = looks + interval;
   }
 
   // The end of the search. The last searcher has kept others from being woken: it passes that on.
@@ -97,6 +121,11 @@ struct Search {
   Worker* worker;
   Sched* sched;
   bool thief;
+  unsigned looks = 0, next_ask = 1, interval = 1;
+  struct Single {
+    const Worker* victim;
+    uint32_t head;  // of its ring: the same as long as the unit is there
+  } single{};
 };
 
 bool wake_if_asleep(Worker* worker) noexcept {
@@ -248,7 +277,26 @@ void idle_user(Worker* worker, Sched* sched) noexcept {
   sleep_until_woken(worker, sched, false);
 }
 
+namespace {
+
+// Where the last unit was one that others had sent here, the next one will be too: looks for it for a while before
+// it asks round, which would cost everybody, the sender as well, cache misses.
+Unit* wait_for_inbox(Worker* worker, Sched* sched) noexcept {
+  constexpr unsigned kLooks = 64;  // some 3 µs
+  for (unsigned i = 0; i < kLooks; ++i) {
+    if (worker->lane.has_inbox()) return sched_pick(sched, worker);
+    cpu_pause();
+  }
+  worker->expects_inbox = false;
+  return nullptr;
+}
+
+}  // namespace
+
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
+  if (spin && worker->expects_inbox) {
+    if (Unit* unit = wait_for_inbox(worker, sched)) return unit;
+  }
   Search search(worker, sched);
   for (;;) {
     Unit* unit = nullptr;
@@ -323,15 +371,20 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
 
 bool anybody_hungry() noexcept { return runtime.hungry.load(std::memory_order_seq_cst) > 0; }
 
+// Whether some thief sleeps, and so cannot ask again.
+static bool somebody_waits_to_be_fed() noexcept {
+  return anybody_hungry() && runtime.sleepers.load(std::memory_order_seq_cst) > 0;
+}
+
 void feed_the_hungry(Worker* worker) noexcept {
   Klt* self = klt_self();
-  const int hungry = runtime.hungry.load(std::memory_order_relaxed);
-  if (hungry <= 0) {
+  if (!somebody_waits_to_be_fed()) {
     self->attention.fetch_and(~attention::kHungry, std::memory_order_seq_cst);
     // Full fences on both sides: a sleeper that came between has set the bit, or is seen here.
-    if (anybody_hungry()) self->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
-    return;
+    if (somebody_waits_to_be_fed()) self->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
   }
+  const int hungry = runtime.hungry.load(std::memory_order_relaxed);
+  if (hungry <= 0) return;
   Lane* lane = &worker->lane;
   if (!lane->has_private()) return;
   if (lane->shared_count.load(std::memory_order_relaxed) >= static_cast<uint32_t>(hungry)) return;

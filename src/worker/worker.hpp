@@ -74,6 +74,7 @@ struct alignas(64) Worker {
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
+  bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at

@@ -317,14 +317,29 @@ end_asleep:
 
 // feed_the_hungry()
 inline feed_the_hungry() {
-  n = hungry;
+  seen = (hungry > 0);
   if
-  :: n == 0 ->
+  :: seen -> seen = (sleepers > 0)
+  :: else
+  fi;
+  if
+  :: !seen ->
      hungry_note[k] = 0;
+#ifndef CLEAR_AND_GO
      if
-     :: hungry > 0 -> hungry_note[k] = 1
+     :: hungry > 0 -> seen = (sleepers > 0)
+     :: else
+     fi;
+     if
+     :: seen -> hungry_note[k] = 1
      :: else
      fi
+#endif
+  :: else
+  fi;
+  seen = 0;
+  n = hungry;
+  if
   :: n > 0 && ring_owner[w] > 0 && shared[w] < n ->
      flushed(w);  // the list's lock
      atomic {
