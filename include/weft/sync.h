@@ -39,8 +39,8 @@ WEFT_API int weft_sleep_until(uint64_t deadline);
 // ---- mutex -------------------------------------------------------------------------------------
 // Whoever comes while it is free takes it, also past a waiter that was woken and has not run yet; who was
 // passed over twice, or was suspended on the unlocking worker, is handed it. Otherwise first in, first out.
-// state is 0 where it is free and nobody waits, and 1 where it is held and nobody waits: weft.hpp goes from one to
-// the other by itself.
+// A mutex that one worker's units alone come for is theirs without a locked instruction. The first that comes from
+// elsewhere pays once for that, some microseconds.
 
 typedef struct weft_mutex { uint32_t state; uint32_t pad; void* waiters[3]; } weft_mutex_t;
 #define WEFT_MUTEX_INIT { 0, 0, { 0, 0, 0 } }

@@ -35,31 +35,15 @@ class mutex {
   mutex& operator=(const mutex&) = delete;
 
   // Context: any; suspends. Throws CONTEXT (held by another, and the caller is a tasklet).
-  void lock() {
-    std::uint32_t free = 0;
-    // Acquire, pairs with the release of whoever unlocked it.
-    if (!__atomic_compare_exchange_n(&mutex_.state, &free, kLocked, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED)) [[unlikely]] {
-      detail::check(weft_mutex_lock(&mutex_));
-    }
-  }
+  void lock() { detail::check(weft_mutex_lock(&mutex_)); }
   // Context: any; never blocks.
   bool try_lock() { return detail::check_unless(weft_mutex_trylock(&mutex_), WEFT_ERR_BUSY); }
   // Context: any. Throws NOT_OWNER (it is not locked).
-  void unlock() {
-    std::uint32_t held = kLocked;
-    // Release, pairs with the acquire of whoever locks it next. The last access to the mutex.
-    if (!__atomic_compare_exchange_n(&mutex_.state, &held, 0, false, __ATOMIC_RELEASE,
-                                     __ATOMIC_RELAXED)) [[unlikely]] {
-      detail::check(weft_mutex_unlock(&mutex_));
-    }
-  }
+  void unlock() { detail::check(weft_mutex_unlock(&mutex_)); }
 
   native_handle_type native_handle() noexcept { return &mutex_; }
 
  private:
-  // The whole state word while it is held and nobody waits; 0: free, and nobody waits.
-  static constexpr std::uint32_t kLocked = 1;
   weft_mutex_t mutex_ = WEFT_MUTEX_INIT;
 };
 

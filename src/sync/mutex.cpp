@@ -2,12 +2,14 @@
 #include "sync/mutex.hpp"
 
 #include "arch/pause.hpp"
+#include "sync/bias.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
 namespace {
 
 using namespace sync_bit;
+using namespace mutex_bit;
 
 enum class Rank : uint8_t { kHigh, kNormal, kLow };
 
@@ -19,25 +21,26 @@ struct MutexWaiter : Waiter {
   unsigned skipped = 0;   // how often one behind it was preferred
 };
 
-// L1. Acquire, pairs with the release of whoever unlocked it.
-bool take_free(Mutex& mutex) noexcept {
-  uint32_t free = 0;
-  return mutex.state.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
+// L1, of an ordinary one.
+[[gnu::always_inline]] inline bool take_free(Mutex& mutex, uint32_t seen) noexcept {
+  // Acquire, pairs with the release of whoever unlocked it.
+  return __builtin_expect((seen & ~kNoBias) == 0, 1) &&
+         mutex.state.compare_exchange_strong(seen, seen | kLocked, std::memory_order_acquire,
                                              std::memory_order_relaxed);
 }
 
-// U1. Release, pairs with the acquire of whoever locks it next. Rejected: a look at the word first, which would save the
-// exchange where somebody waits; a load so close behind the exchange that locked it makes the pair slower by a tenth.
-bool give_unwanted(Mutex& mutex) noexcept {
-  uint32_t held = kLocked;
-  return mutex.state.compare_exchange_strong(held, 0, std::memory_order_release,
+// U1, of an ordinary one.
+[[gnu::always_inline]] inline bool give_unwanted(Mutex& mutex, uint32_t seen) noexcept {
+  // Release, pairs with the acquire of whoever locks it next.
+  return __builtin_expect((seen & ~kNoBias) == kLocked, 1) &&
+         mutex.state.compare_exchange_strong(seen, seen & ~kLocked, std::memory_order_release,
                                              std::memory_order_relaxed);
 }
 
-// L2. As take_free(), also where somebody waits.
+// L2. As L1 where it is not biased, also where somebody waits.
 bool barge(Mutex& mutex) noexcept {
   uint32_t seen = mutex.state.load(std::memory_order_relaxed);
-  while ((seen & kLocked) == 0) {
+  while ((seen & kLocked) == 0 && !is_biased(seen)) {
     if (mutex.state.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
       return true;
@@ -77,11 +80,16 @@ enum class Try { kTaken, kQueued, kGivenUp };
 
 // L3, L4. Taken: the mutex became free meanwhile and is the caller's. Queued: `self` is in the list, and kQueue
 // the caller's. GivenUp: neither, because the deadline has passed.
-Try take_or_queue(Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
+Try take_or_queue(const Worker* worker, Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
   const uint32_t woken = self.missed != 0 ? kWoken : 0;  // ours to clear
   QueueBackoff backoff;
   uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   for (;;) {
+    if (is_biased(seen)) {
+      take_bias_away(worker, mutex);
+      seen = mutex.state.load(std::memory_order_relaxed);
+      continue;
+    }
     const bool free = (seen & kLocked) == 0;
     const bool queue = !free && !give_up;
     // Also before it gives up a wake-up: whoever is just giving it to us has to be done with the word.
@@ -91,7 +99,7 @@ Try take_or_queue(Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
       continue;
     }
     const uint32_t wanted =
-        (free ? seen | kLocked : queue ? seen | kQueue | kWaiters : seen) & ~woken;
+        (free ? seen | kLocked : queue ? seen | kQueue | kWaiters | kNoBias : seen) & ~woken;
     if (mutex.state.compare_exchange_weak(seen, wanted, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
       if (free) return Try::kTaken;
@@ -115,8 +123,14 @@ bool take_out(Mutex& mutex, MutexWaiter& self) noexcept {
 
 // U2. True: given back. False: somebody has to be woken, or it is not locked.
 bool give_without_waking(Mutex& mutex, bool& locked) noexcept {
+  QueueBackoff backoff;
   uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   for (;;) {
+    if ((seen & kDeciding) != 0) {
+      backoff.pause();
+      seen = mutex.state.load(std::memory_order_relaxed);
+      continue;
+    }
     locked = (seen & kLocked) != 0;
     if (!locked || (seen & (kWaiters | kWoken)) == kWaiters) return false;
     if (mutex.state.compare_exchange_weak(seen, seen & ~kLocked, std::memory_order_release,
@@ -157,7 +171,7 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
   const bool here = worker != nullptr && waiter->worker == worker && waiter->unit != nullptr;
   const bool handed = here || waiter->missed >= Mutex::kMostMisses;
   waiter->handed = handed;
-  const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken);
+  const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken) | kNoBias;
   if (waiter->contended) {
     // It may be running, because its deadline came: it sees kWoken once it sees that it is woken. Then it
     // waits for kQueue.
@@ -177,7 +191,7 @@ int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t dead
     section.init(self, WaitKind::kMutex, &mutex, deadline);
     self.rank = rank;
     self.missed = missed;
-    const Try result = take_or_queue(mutex, self, has_passed(deadline));
+    const Try result = take_or_queue(section.worker, mutex, self, has_passed(deadline));
     if (result != Try::kQueued) return result == Try::kTaken ? WEFT_OK : WEFT_ERR_TIMEOUT;
     const QueueRelease release{&mutex.state, kQueue, false};
     if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
@@ -187,13 +201,27 @@ int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t dead
   }
 }
 
+// Precondition: not in a section.
+void make_ordinary(Mutex& mutex) noexcept {
+  if (!is_biased(mutex.state.load(std::memory_order_relaxed))) return;
+  const GuardedSection section;
+  take_bias_away(section.worker, mutex);
+}
+
 [[gnu::noinline]] int lock_slow(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
+  make_ordinary(mutex);
   if (barge_soon(mutex)) return WEFT_OK;
   GuardedSection section;
   return lock_waiting(section, mutex, rank, deadline);
 }
 
+[[gnu::noinline]] int trylock_slow(Mutex& mutex) noexcept {
+  make_ordinary(mutex);
+  return barge(mutex) ? WEFT_OK : WEFT_ERR_BUSY;
+}
+
 [[gnu::noinline]] int unlock_slow(Mutex& mutex) noexcept {
+  make_ordinary(mutex);
   bool locked;
   if (give_without_waking(mutex, locked)) return WEFT_OK;
   if (!locked) return WEFT_ERR_NOT_OWNER;
@@ -204,19 +232,54 @@ int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t dead
   return WEFT_OK;
 }
 
-int lock_with(weft_mutex_t* mutex, Rank rank, uint64_t deadline) noexcept {
-  if (mutex == nullptr) return WEFT_ERR_INVALID;
-  if (__builtin_expect(take_free(mutex_of(mutex)), 1)) return WEFT_OK;
-  return lock_slow(mutex_of(mutex), rank, deadline);
+// The guard is up, and the worker's bias was of no use (or its worker is gone: null).
+template <class F>
+[[gnu::noinline]] int leave_and(Worker* worker, Mutex& mutex, F slow) noexcept {
+  if (worker == nullptr) worker = guard_enter();
+  guard_leave(worker);
+  return slow(mutex);
+}
+
+[[gnu::noinline]] int count(Mutex& mutex) noexcept {
+  const GuardedSection section;
+  count_towards_bias(section.worker, mutex);
+  return WEFT_OK;
+}
+
+// All calls are tail calls, so the fast ways save no registers.
+template <class F>
+[[gnu::always_inline]] inline int lock_with(weft_mutex_t* handle, F slow) noexcept {
+  if (handle == nullptr) return WEFT_ERR_INVALID;
+  Mutex& mutex = mutex_of(handle);
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (is_biased(seen)) {
+    if (!klt_register_valid()) return slow(mutex);
+    Worker* worker = guard_try_enter();
+    if (__builtin_expect(worker != nullptr && lock_biased(worker, mutex, seen), 1)) return guard_leave_ok(worker);
+    return leave_and(worker, mutex, slow);
+  }
+  if (!take_free(mutex, seen)) return slow(mutex);
+  return __builtin_expect(seen != 0, 1) ? WEFT_OK : count(mutex);
 }
 
 }  // namespace
 
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (is_biased(seen) && section.worker != nullptr && lock_biased(section.worker, mutex, seen)) return WEFT_OK;
+  if (seen == 0 && take_free(mutex, seen)) {
+    count_towards_bias(section.worker, mutex);
+    return WEFT_OK;
+  }
   return lock_waiting(section, mutex, Rank::kNormal, kNever);
 }
 
 int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept {
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (is_biased(seen)) {
+    if (section.worker != nullptr && unlock_biased(section.worker, mutex, seen)) return WEFT_OK;
+    take_bias_away(section.worker, mutex);
+  }
   bool locked;
   if (give_without_waking(mutex, locked)) return WEFT_OK;
   if (!locked) return WEFT_ERR_NOT_OWNER;
@@ -229,25 +292,34 @@ int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) 
 using namespace weft::rt;
 
 int weft_mutex_lock(weft_mutex_t* mutex) {
-  if (mutex == nullptr) return WEFT_ERR_INVALID;
-  if (__builtin_expect(take_free(mutex_of(mutex)), 1)) return WEFT_OK;
-  return lock_slow(mutex_of(mutex), Rank::kNormal, kNever);
+  return lock_with(mutex, [](Mutex& m) { return lock_slow(m, Rank::kNormal, kNever); });
 }
 
 int weft_mutex_lock_until(weft_mutex_t* mutex, uint64_t deadline) {
-  return lock_with(mutex, Rank::kNormal, deadline);
+  return lock_with(mutex, [deadline](Mutex& m) { return lock_slow(m, Rank::kNormal, deadline); });
 }
 
-int weft_mutex_lock_high(weft_mutex_t* mutex) { return lock_with(mutex, Rank::kHigh, kNever); }
-int weft_mutex_lock_low(weft_mutex_t* mutex) { return lock_with(mutex, Rank::kLow, kNever); }
+int weft_mutex_lock_high(weft_mutex_t* mutex) {
+  return lock_with(mutex, [](Mutex& m) { return lock_slow(m, Rank::kHigh, kNever); });
+}
+
+int weft_mutex_lock_low(weft_mutex_t* mutex) {
+  return lock_with(mutex, [](Mutex& m) { return lock_slow(m, Rank::kLow, kNever); });
+}
 
 int weft_mutex_trylock(weft_mutex_t* mutex) {
-  if (mutex == nullptr) return WEFT_ERR_INVALID;
-  return barge(mutex_of(mutex)) ? WEFT_OK : WEFT_ERR_BUSY;
+  return lock_with(mutex, [](Mutex& m) { return trylock_slow(m); });
 }
 
-int weft_mutex_unlock(weft_mutex_t* mutex) {
-  if (mutex == nullptr) return WEFT_ERR_INVALID;
-  if (__builtin_expect(give_unwanted(mutex_of(mutex)), 1)) return WEFT_OK;
-  return unlock_slow(mutex_of(mutex));
+int weft_mutex_unlock(weft_mutex_t* handle) {
+  if (handle == nullptr) return WEFT_ERR_INVALID;
+  Mutex& mutex = mutex_of(handle);
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (is_biased(seen)) {
+    if (!klt_register_valid()) return unlock_slow(mutex);
+    Worker* worker = guard_try_enter();
+    if (__builtin_expect(worker != nullptr && unlock_biased(worker, mutex, seen), 1)) return guard_leave_ok(worker);
+    return leave_and(worker, mutex, unlock_slow);
+  }
+  return give_unwanted(mutex, seen) ? WEFT_OK : unlock_slow(mutex);
 }

@@ -19,9 +19,18 @@
 
 namespace weft::rt {
 
+// bias.hpp says what these are for.
+namespace mutex_bit {
+inline constexpr uint32_t kNoBias = 1u << 4;    // it has been wanted by several workers, and is ordinary for good
+inline constexpr uint32_t kDeciding = 1u << 5;  // with kLocked and kQueue: its bias is just being taken away
+// From kTagShift on: the tag of the worker that has it to itself; then the other bits are 0.
+}  // namespace mutex_bit
+
 struct Mutex {
-  std::atomic<uint32_t> state;  // any thread: kLocked, kWaiters, kQueue, kWoken
-  uint32_t unused;
+  // any thread: kLocked, kWaiters, kQueue, kWoken, kNoBias; or a worker's number and nothing else
+  std::atomic<uint32_t> state;
+  // biased: that worker; see held::. Otherwise the holder: which worker has come, and how often in a row
+  std::atomic<uint32_t> held;
   WaitQueue waiters;  // under kQueue
 
   // How often a woken waiter may find that somebody was faster. Small: each time costs it a trip
@@ -35,8 +44,15 @@ static_assert(sizeof(Mutex) == sizeof(weft_mutex_t) && alignof(Mutex) == alignof
 static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
 static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
-// weft::mutex does L1 and U1 itself, in programs that are built already.
-static_assert(sync_bit::kLocked == 1);
+
+// Values of `held` while the mutex is biased.
+namespace held {
+inline constexpr uint32_t kNo = 0;
+inline constexpr uint32_t kYes = 1;
+inline constexpr uint32_t kChanging = 2;  // the worker is about to say kNo or kYes
+}  // namespace held
+
+inline bool is_biased(uint32_t state) noexcept { return state >= 1u << kTagShift; }
 
 inline Mutex& mutex_of(weft_mutex_t* mutex) noexcept { return *reinterpret_cast<Mutex*>(mutex); }
 
@@ -46,8 +62,11 @@ int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept;
 // WEFT_OK or NOT_OWNER. Who is to be woken for it goes into `wakes`.
 int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept;
 
+// For its holder, who asks whether it is that.
 inline bool mutex_is_locked(const Mutex& mutex) noexcept {
-  return (mutex.state.load(std::memory_order_relaxed) & sync_bit::kLocked) != 0;
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (is_biased(seen)) return mutex.held.load(std::memory_order_relaxed) == held::kYes;
+  return (seen & sync_bit::kLocked) != 0;
 }
 
 }  // namespace weft::rt

@@ -343,6 +343,7 @@ Worker* worker_create(Sched* sched) noexcept {
     return nullptr;
   }
   worker->index = static_cast<unsigned>(index);
+  worker->tag = (worker->index + 1) << kTagShift;
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
   set_main_sched(worker, sched);
   return worker;

@@ -46,11 +46,14 @@ enum class WorkerState : uint32_t {
   kStopped,   // whoever joined it owns it
 };
 
+inline constexpr unsigned kTagShift = 8;
+
 struct alignas(64) Worker {
   explicit Worker(void* lane_memory) noexcept : lane(this, lane_memory) {}
 
   // constant
   unsigned index = 0;
+  uint32_t tag = 0;  // names it in a word that has flags below kTagShift; never 0
   // its own parts say whose they are
   Lane lane;
   // carrier, guard up (or a taker)
@@ -71,10 +74,10 @@ struct alignas(64) Worker {
   } left{};  // for a saved scheduler: which unit has come back, and what to do with it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
   bool default_sched = false;      // sched steals from lanes, and has this one only
+  bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
-  bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at

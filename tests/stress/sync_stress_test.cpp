@@ -57,6 +57,33 @@ TEST_P(SyncStress, AFewMutexesAndManyUsers) {
   EXPECT_GT(moved, 0);
 }
 
+// Again and again a fresh mutex that one worker comes to have to itself, and others who come when they like.
+TEST_P(SyncStress, MutexesThatOneWorkerHadToItself) {
+  constexpr int kUsers = 4, kPairs = 300;
+  std::minstd_rand random(7);
+  for (int round = 0; !time_is_up(); ++round) {
+    weft_mutex_t mutex = WEFT_MUTEX_INIT;
+    long count = 0;  // guarded by mutex
+    std::atomic<int> first_pairs = 0;
+    const int others_come_at = static_cast<int>(random() % (kPairs * 11 / 10));
+    everywhere(kUsers, 1, [&](int me) {
+      if (me != 0) {
+        while (first_pairs < others_come_at && first_pairs < kPairs) {
+          if (me < kUsers) weft_yield();
+        }
+      }
+      for (int i = 0; i < kPairs; ++i) {
+        ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK);
+        ++count;
+        if (i % 16 == me) weft_yield();
+        ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK);
+        if (me == 0) ++first_pairs;
+      }
+    });
+    ASSERT_EQ(count, (kUsers + 1) * kPairs);
+  }
+}
+
 // A bounded buffer, signalled with and without the mutex held.
 TEST_P(SyncStress, ProducersAndConsumers) {
   constexpr int kRoom = 3;

@@ -1,0 +1,57 @@
+// bias.hpp: a mutex that one worker has to itself, for as long as nobody else comes. Protocol and proof: README.md,
+// "Bias".
+//
+// Idea: of what a program locks, most is never wanted by two workers. Units of one worker cannot run at the same
+// time, so between them plain loads and stores will do, in a critical section. The first that comes from elsewhere pays
+// for all: one membarrier().
+// Rejected: to give a mutex back to a worker later (it would have to be known that no section of an earlier
+// one is still on its way).
+#pragma once
+
+#include <atomic>
+
+#include "sync/mutex.hpp"
+
+namespace weft::rt {
+
+// The worker's plain stores before it become visible, or the loads after it see what whoever takes the bias away has
+// stored: that one calls membarrier().
+inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+// Both: `seen` is a biased state. False: nothing was done: the bias is not this worker's (any more), or the mutex is
+// held (not held). Acquire and release of `held`: the units of the worker, and whoever takes the bias away,
+// see what was done under the mutex. Guard up.
+[[gnu::always_inline]] inline bool lock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
+  if (seen != worker->tag || mutex.held.load(std::memory_order_acquire) != held::kNo) return false;
+  mutex.held.store(held::kChanging, std::memory_order_relaxed);
+  light_fence();
+  if (__builtin_expect(mutex.state.load(std::memory_order_relaxed) != seen, 0)) {
+    mutex.held.store(held::kNo, std::memory_order_release);
+    return false;
+  }
+  mutex.held.store(held::kYes, std::memory_order_release);
+  return true;
+}
+
+[[gnu::always_inline]] inline bool unlock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
+  if (seen != worker->tag || mutex.held.load(std::memory_order_relaxed) != held::kYes) return false;
+  mutex.held.store(held::kChanging, std::memory_order_relaxed);
+  light_fence();
+  if (__builtin_expect(mutex.state.load(std::memory_order_relaxed) != seen, 0)) {
+    mutex.held.store(held::kYes, std::memory_order_release);
+    return false;
+  }
+  mutex.held.store(held::kNo, std::memory_order_release);  // the last access
+  return true;
+}
+
+// From here on: guard up, unless worker is null: the caller is no KLT of Weft.
+
+// The caller holds the mutex, which has never been biased and was locked without waiting: counts that for the worker,
+// and gives it the mutex when its units have come often enough.
+void count_towards_bias(const Worker* worker, Mutex& mutex) noexcept;
+
+// Makes it an ordinary mutex, held or not as it is.
+void take_bias_away(const Worker* worker, Mutex& mutex) noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,171 @@
+// A mutex that one worker has had to itself (src/sync/bias.hpp): that it comes to be biased, and everything that
+// others may do with it then.
+#include <vector>
+
+#include "support/runtime_fixture.hpp"
+#include "sync/mutex.hpp"
+
+namespace {
+
+using namespace weft_test;
+
+constexpr uint64_t kMs = 1'000'000;
+
+bool biased(weft_mutex_t& mutex) { return weft::rt::is_biased(weft::rt::mutex_of(&mutex).state.load()); }
+
+void lock_and_unlock(weft_mutex_t& mutex, int times = 1) {
+  for (int i = 0; i < times; ++i) {
+    ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+    ASSERT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  }
+}
+
+class MutexBias : public OneWorkerTest {
+ protected:
+  void SetUp() override {
+    OneWorkerTest::SetUp();
+    lock_and_unlock(mutex, 100);
+    ASSERT_TRUE(biased(mutex));
+  }
+  weft_mutex_t mutex = WEFT_MUTEX_INIT;
+};
+
+TEST_F(MutexBias, ComesAfterAWhileOnly) {
+  weft_mutex_t young = WEFT_MUTEX_INIT;
+  lock_and_unlock(young, 3);
+  EXPECT_FALSE(biased(young));
+  for (int i = 0; i < 100; ++i) {
+    lock_and_unlock(young);
+    on_klt([&] { lock_and_unlock(young); });
+  }
+  EXPECT_FALSE(biased(young));  // never often enough in a row
+}
+
+TEST_F(MutexBias, KernelThreadsHaveNone) {
+  weft_mutex_t plain = WEFT_MUTEX_INIT;
+  on_klt([&] { lock_and_unlock(plain, 100); });
+  EXPECT_FALSE(biased(plain));
+}
+
+TEST_F(MutexBias, AnswersAsAnyOther) {
+  EXPECT_TRUE(fails(WEFT_ERR_NOT_OWNER, weft_mutex_unlock(&mutex)));
+  lock_and_unlock(mutex);
+  EXPECT_TRUE(ok(weft_mutex_trylock(&mutex)));
+  EXPECT_TRUE(fails(WEFT_ERR_BUSY, weft_mutex_trylock(&mutex)));
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  lock_and_unlock(mutex, 100);
+  EXPECT_FALSE(biased(mutex));  // once taken away, for good
+}
+
+TEST_F(MutexBias, AUnitOfTheSameWorkerWaits) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  bool inside = false;
+  Call call([&] {
+    ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+    inside = true;
+    ASSERT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  });
+  weft_unit_t unit = call.ult();
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+  EXPECT_FALSE(inside);
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_TRUE(inside);
+}
+
+TEST_F(MutexBias, AKernelThreadTakesAFreeOne) {
+  on_klt([&] { lock_and_unlock(mutex); });
+  lock_and_unlock(mutex);
+}
+
+TEST_F(MutexBias, AKernelThreadFindsItHeld) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  on_klt([&] { EXPECT_TRUE(fails(WEFT_ERR_BUSY, weft_mutex_trylock(&mutex))); });
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+}
+
+TEST_F(MutexBias, AKernelThreadGivesUpInTime) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  on_klt([&] { EXPECT_TRUE(fails(WEFT_ERR_TIMEOUT, weft_mutex_lock_until(&mutex, weft_after(5 * kMs)))); });
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  on_klt([&] { EXPECT_TRUE(ok(weft_mutex_lock_until(&mutex, weft_after(5 * kMs)))); });
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+}
+
+TEST_F(MutexBias, AKernelThreadWaitsForIt) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  std::atomic<bool> begun = false;
+  bool held = true;  // guarded by mutex
+  std::thread klt([&] {
+    begun = true;
+    ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+    EXPECT_FALSE(held);
+    ASSERT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  });
+  ASSERT_TRUE(wait_until([&] { return begun.load(); }));
+  ASSERT_TRUE(wait_until([&] { return !biased(mutex); }));
+  held = false;
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  klt.join();
+}
+
+TEST_F(MutexBias, AKernelThreadUnlocksForIt) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  on_klt([&] { EXPECT_TRUE(ok(weft_mutex_unlock(&mutex))); });
+  lock_and_unlock(mutex);
+}
+
+TEST_F(MutexBias, AUnitMovesWhileItHoldsIt) {
+  SideWorker side;
+  weft_mutex_t own = WEFT_MUTEX_INIT;
+  bool still_biased = false;
+  weft_unit_attr_t attr = default_attr();
+  attr.stack_size = 64 << 10;  // not run on this stack, which is pinned
+  in_ult([&] {
+    lock_and_unlock(own, 100);
+    ASSERT_TRUE(ok(weft_mutex_lock(&own)));
+    still_biased = biased(own);
+    weft_worker_t here = weft_worker_self();
+    ASSERT_TRUE(ok(weft_migrate(weft_self(), side.pool)));
+    ASSERT_TRUE(wait_until([&] { return weft_worker_self() != here; }));
+    EXPECT_TRUE(ok(weft_mutex_unlock(&own)));
+  }, &attr);
+  EXPECT_TRUE(still_biased);
+  lock_and_unlock(own);
+}
+
+TEST_F(MutexBias, WithAConditionVariable) {
+  weft_cond_t cond = WEFT_COND_INIT;
+  int turn = 0;  // guarded by mutex
+  const auto play = [&](int me) {
+    ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+    for (int i = 0; i < 100; ++i) {
+      while (turn != me) ASSERT_TRUE(ok(weft_cond_wait(&cond, &mutex)));
+      turn = 1 - me;
+      ASSERT_TRUE(ok(weft_cond_signal(&cond)));
+    }
+    ASSERT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  };
+  Call other([&] { play(1); });
+  weft_unit_t unit = other.ult();
+  play(0);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_TRUE(fails(WEFT_ERR_NOT_OWNER, weft_cond_wait(&cond, &mutex)));
+  // And with a kernel thread, which takes the bias away while somebody waits.
+  turn = 0;
+  std::thread klt([&] { play(1); });
+  play(0);
+  klt.join();
+}
+
+TEST_F(MutexBias, OutlivesTheRuntime) {
+  EXPECT_TRUE(ok(weft_finalize()));
+  ASSERT_TRUE(biased(mutex));
+  lock_and_unlock(mutex);
+  weft_options_t options{};
+  options.workers = 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  lock_and_unlock(mutex);
+}
+
+}  // namespace
