@@ -38,7 +38,7 @@ WEFT_API int weft_sleep_until(uint64_t deadline);
 
 // ---- mutex -------------------------------------------------------------------------------------
 // Whoever comes while it is free takes it, also past a waiter that was woken and has not run yet; who was
-// passed over twice, or was suspended on the unlocking worker, is handed it. Otherwise first in, first out.
+// passed over twice, or waited for a unit of its own worker, is handed it. Otherwise first in, first out.
 // A mutex that one worker's units alone come for is theirs without a locked instruction. The first that comes from
 // elsewhere pays once for that, some microseconds.
 

@@ -42,6 +42,7 @@ void take_bias_away(const Worker* worker, Mutex& mutex) noexcept {
   uint32_t held;
   // Acquire, pairs with the release of whoever has changed it.
   while ((held = mutex.held.load(std::memory_order_acquire)) == held::kChanging) backoff.pause();
+  if (own) note_holder(mutex);
   mutex.state.store(held == held::kYes ? kNoBias | kLocked : kNoBias, std::memory_order_release);
 }
 

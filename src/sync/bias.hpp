@@ -14,6 +14,19 @@
 
 namespace weft::rt {
 
+// While a mutex is ordinary, `held` is a guess at who holds it: the KLT on which it was locked; 0: another thread. A
+// section that began when it was biased may still write there: nothing but speed depends on it.
+inline uint32_t this_klt() noexcept {
+  return klt_register_valid() ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(klt_self()) / alignof(Klt)) : 0;
+}
+
+inline void note_holder(Mutex& mutex) noexcept { mutex.held.store(this_klt(), std::memory_order_relaxed); }
+
+inline bool held_here(const Mutex& mutex) noexcept {
+  const uint32_t klt = this_klt();
+  return klt != 0 && mutex.held.load(std::memory_order_relaxed) == klt;
+}
+
 // The worker's plain stores before it become visible, or the loads after it see what whoever takes the bias away has
 // stored: that one calls membarrier().
 inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
@@ -50,6 +63,11 @@ inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_
 // The caller holds the mutex, which has never been biased and was locked without waiting: counts that for the worker,
 // and gives it the mutex when its units have come often enough.
 void count_towards_bias(const Worker* worker, Mutex& mutex) noexcept;
+
+// The holder of a mutex that has never been biased is a unit of that worker.
+inline bool was_counted_for(const Worker* worker, const Mutex& mutex) noexcept {
+  return worker != nullptr && (mutex.held.load(std::memory_order_relaxed) ^ worker->tag) < 1u << kTagShift;
+}
 
 // Makes it an ordinary mutex, held or not as it is.
 void take_bias_away(const Worker* worker, Mutex& mutex) noexcept;

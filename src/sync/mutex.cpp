@@ -16,6 +16,7 @@ enum class Rank : uint8_t { kHigh, kNormal, kLow };
 struct MutexWaiter : Waiter {
   // under kQueue
   Rank rank = Rank::kNormal;
+  bool near = false;      // the holder was on this worker, and cannot unlock before others of it have run
   bool handed = false;    // the waker, before it wakes: the mutex is this waiter's
   unsigned missed = 0;    // how often it was woken and somebody was faster
   unsigned skipped = 0;   // how often one behind it was preferred
@@ -43,23 +44,23 @@ bool barge(Mutex& mutex) noexcept {
   while ((seen & kLocked) == 0 && !is_biased(seen)) {
     if (mutex.state.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
+      note_holder(mutex);
       return true;
     }
   }
   return false;
 }
 
-// Looks a few times, much shorter than a sleep and a wake-up in the kernel. Not where the holder
-// needs the caller's worker to get on, and not where others wait already.
+// Looks a few times, longer and longer after each other, which is still shorter than a sleep and a wake-up in the
+// kernel. Meanwhile the holder's worker can use the mutex many times, as long as it has it in its cache. Not where
+// the holder needs the caller's worker to get on.
 bool barge_soon(Mutex& mutex) noexcept {
-  constexpr unsigned kLooks = 16;
-  const bool holder_may_run =
-      !klt_register_valid() || runtime.active.load(std::memory_order_relaxed) > 1;
-  for (unsigned i = 0;; ++i) {
+  constexpr unsigned kLooks = 10, kLongest = 64;
+  const bool alone = klt_register_valid() && runtime.active.load(std::memory_order_relaxed) <= 1;
+  for (unsigned i = 0, pauses = 1;; ++i, pauses = pauses < kLongest ? 2 * pauses : pauses) {
     if (barge(mutex)) return true;
-    if (!holder_may_run || i == kLooks) return false;
-    if ((mutex.state.load(std::memory_order_relaxed) & kWaiters) != 0) return false;
-    cpu_pause();
+    if (alone || i == kLooks || held_here(mutex)) return false;
+    for (unsigned j = 0; j < pauses; ++j) cpu_pause();
   }
 }
 
@@ -102,10 +103,15 @@ Try take_or_queue(const Worker* worker, Mutex& mutex, MutexWaiter& self, bool gi
         (free ? seen | kLocked : queue ? seen | kQueue | kWaiters | kNoBias : seen) & ~woken;
     if (mutex.state.compare_exchange_weak(seen, wanted, std::memory_order_acquire,
                                           std::memory_order_relaxed)) {
-      if (free) return Try::kTaken;
+      if (free) {
+        note_holder(mutex);
+        return Try::kTaken;
+      }
       if (!queue) return Try::kGivenUp;
       // A kWoken from before a fork() is of a waiter that is not here to clear it.
       if (mutex.waiters.forget_stale()) mutex.state.fetch_and(~kWoken, std::memory_order_relaxed);
+      if ((seen & kNoBias) == 0 && was_counted_for(worker, mutex)) note_holder(mutex);
+      self.near = held_here(mutex);
       enqueue(mutex.waiters, self);
       return Try::kQueued;
     }
@@ -169,7 +175,7 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
   MutexWaiter* waiter = choose(mutex.waiters, worker);
   mutex.waiters.remove(waiter);
   const bool here = worker != nullptr && waiter->worker == worker && waiter->unit != nullptr;
-  const bool handed = here || waiter->missed >= Mutex::kMostMisses;
+  const bool handed = (here && waiter->near) || waiter->missed >= Mutex::kMostMisses;
   waiter->handed = handed;
   const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken) | kNoBias;
   if (waiter->contended) {
@@ -197,7 +203,10 @@ int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t dead
     if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
       return WEFT_ERR_TIMEOUT;
     }
-    if (self.handed) return WEFT_OK;
+    if (self.handed) {
+      note_holder(mutex);
+      return WEFT_OK;
+    }
   }
 }
 
@@ -259,7 +268,9 @@ template <class F>
     return leave_and(worker, mutex, slow);
   }
   if (!take_free(mutex, seen)) return slow(mutex);
-  return __builtin_expect(seen != 0, 1) ? WEFT_OK : count(mutex);
+  if (__builtin_expect(seen == 0, 0)) return count(mutex);
+  note_holder(mutex);
+  return WEFT_OK;
 }
 
 }  // namespace
