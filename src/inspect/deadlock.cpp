@@ -102,7 +102,7 @@ void count_unit(Unit* unit, void* to) noexcept {
 
 // 0: a worker is awake, is being woken, or looks round for the last time before it sleeps. Otherwise a number
 // that is another one as soon as any of them has woken.
-uint64_t all_at_rest() noexcept {
+uint64_t all_nap() noexcept {
   uint64_t sum = 0;
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
   for (unsigned i = 0; i < slots; ++i) {
@@ -110,20 +110,20 @@ uint64_t all_at_rest() noexcept {
     if (worker == nullptr) continue;
     const WorkerState state = worker->state.load(std::memory_order_acquire);
     if (state == WorkerState::kNew || state == WorkerState::kStopped) continue;
-    // Acquire, pairs with the release where it begins to rest.
-    const uint64_t rest = worker->rest.load(std::memory_order_acquire);
-    if (rest % 2 == 0 || worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake) return 0;
-    sum += rest;
+    // Acquire, pairs with the release where it begins to nap.
+    const uint64_t nap = worker->nap.load(std::memory_order_acquire);
+    if (nap % 2 == 0 || worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake) return 0;
+    sum += nap;
   }
   return sum;
 }
 
 bool is_deadlock() noexcept {
-  const uint64_t before = all_at_rest();
+  const uint64_t before = all_nap();
   if (before == 0 || timers_pending()) return false;
   Units units;
   unit_for_each(count_unit, &units);
-  return units.waiting > 0 && !units.others && foreign_threads() == 0 && all_at_rest() == before;
+  return units.waiting > 0 && !units.others && foreign_threads() == 0 && all_nap() == before;
 }
 
 }  // namespace

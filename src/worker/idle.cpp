@@ -158,16 +158,16 @@ struct DeadlockWatch {
 };
 
 // While one lives the worker runs nothing at all: it has looked round for the last time, and has not come back.
-class Rest {
+class Nap {
  public:
-  explicit Rest(Worker* worker) noexcept : word_(worker->rest) {
+  explicit Nap(Worker* worker) noexcept : word_(worker->nap) {
     // Release, pairs with the acquire in deadlock.cpp: what the worker has done before is seen there.
     word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
-  Rest(const Rest&) = delete;
-  Rest& operator=(const Rest&) = delete;
+  Nap(const Nap&) = delete;
+  Nap& operator=(const Nap&) = delete;
   // Relaxed: the states of the units that it goes on to run are stored with release.
-  ~Rest() { word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  ~Nap() { word_.store(word_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t>& word_;
@@ -176,7 +176,7 @@ class Rest {
 // False: `until` came first.
 bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   count(worker->stats.sleeps);
-  const Rest rest(worker);
+  const Nap nap(worker);
   DeadlockWatch watch;
   // As long as a burst has left stacks behind, wake now and then to give some of them back.
   bool trim = true;

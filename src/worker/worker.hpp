@@ -89,7 +89,7 @@ struct alignas(64) Worker {
   std::atomic<WorkerState> state{WorkerState::kNew};
   FutexWord park{0};               // 1: look again
   std::atomic<Sleep> asleep{Sleep::kAwake};
-  std::atomic<uint64_t> rest{0};  // owner: odd from its last look round to its way back; never the same again
+  std::atomic<uint64_t> nap{0};   // owner: odd from its last look round to its way back; never the same again
   std::atomic<Sched*> new_sched{nullptr};
   std::atomic<int> cpu{-1};
   FutexWord stopped{0};             // 1 when it has stopped
