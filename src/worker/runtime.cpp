@@ -20,6 +20,7 @@
 #include "os/topology.hpp"
 #include "unit/local.hpp"
 #include "worker/process_fork.hpp"
+#include "worker/timers.hpp"
 
 namespace weft::rt {
 
@@ -260,6 +261,7 @@ void stop() noexcept {
   runtime.searchers.store(0);
   runtime.hungry.store(0);
   unit_for_each([](Unit* unit, void*) { locals_forget(unit); }, nullptr);  // of those that nobody has freed
+  timers_release();
   unit_slabs_release();
   stack_release_all();
   overflow_remove();

@@ -136,6 +136,10 @@ void timers_forget() noexcept {
   watch.second.set(nullptr, kNever);
 }
 
+void timers_release() noexcept {
+  for (Heap& heap : heaps) heap.heap.release();
+}
+
 uint64_t timers_watch(Worker* worker) noexcept {
   const uint64_t earliest = timers_earliest();
   if (earliest == kNever) return kNever;

@@ -30,6 +30,8 @@ void timers_news(Worker* worker) noexcept;
 
 // In a forked child: of all workers.
 void timers_forget() noexcept;
+// The memory. All units have ended, and all workers but the caller's.
+void timers_release() noexcept;
 
 // A worker that has said that it sleeps: until when; kNever: until it is woken.
 uint64_t timers_watch(Worker* worker) noexcept;
