@@ -147,7 +147,9 @@ TEST(TimerHeap, AMillionComeInOrderAndTheirMemoryIsGivenBack) {
     });
   }
   EXPECT_EQ(popped, kMillion / 2);
+#if !defined(__SANITIZE_THREAD__)  // it keeps memory for each piece of ours
   EXPECT_LE(resident_bytes(), full - kMillion * 14);
+#endif
 }
 
 TEST(TimerHeap, CanBeUsedAgainAfterAFork) {
