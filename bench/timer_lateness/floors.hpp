@@ -42,9 +42,9 @@ class Timerfd {
   int epoll_;
 };
 
-// In a kernel thread of its own, on the first CPU; `slack` in ns, 0: the default.
+// In a kernel thread of its own, on the first CPU; `slack` in ns, 0: the default. Returns the CPU time, per cent.
 template <class SleepUntil>
-void report_floor(const Setup& setup, const char* name, unsigned long slack, SleepUntil&& sleep) {
+double report_floor(const Setup& setup, const char* name, unsigned long slack, SleepUntil&& sleep) {
   const uint64_t start = now_ns() + kSecond / 5;
   const auto seconds = static_cast<uint64_t>(setup.number("for"));
   const Plan plan{1, static_cast<double>(setup.number("rate")), start, start + seconds * kSecond};
@@ -70,16 +70,18 @@ void report_floor(const Setup& setup, const char* name, unsigned long slack, Sle
     cpu = cpu_s() - before;
   }).join();
   late.report(setup, std::string(name) + "_", cpu);
-  setup.report("%", {100 * cpu / static_cast<double>(seconds), cpu},
-               {{"what", std::string(name) + "_cpu"}});
+  const double percent = 100 * cpu / static_cast<double>(seconds);
+  setup.report("%", {percent, cpu}, {{"what", std::string(name) + "_cpu"}});
+  return percent;
 }
 
-// Before a runtime is started.
-inline void report_floors(const Setup& setup) {
-  report_floor(setup, "nanosleep", 0, klt_sleep_until);
+// Before a runtime is started. Returns the CPU time, per cent, of the first, which has the same slack as the runtime.
+inline double report_floors(const Setup& setup) {
+  const double cpu = report_floor(setup, "nanosleep", 0, klt_sleep_until);
   report_floor(setup, "tight", 1, klt_sleep_until);
   Timerfd timer;
   report_floor(setup, "timerfd", 0, [&](uint64_t deadline) { timer.sleep_until(deadline); });
+  return cpu;
 }
 
 }  // namespace bench

@@ -3,6 +3,6 @@
 
 int main(int argc, char** argv) {
   const bench::Setup setup = bench::timer_setup(argc, argv);
-  bench::report_floors(setup);
-  return bench::timer_lateness<bench::Weft>(setup);
+  const double nanosleep = bench::report_floors(setup);
+  return bench::timer_lateness<bench::Weft>(setup, nanosleep);
 }
