@@ -118,6 +118,9 @@ void give_worker(Klt* self, Worker* worker, Klt* to) noexcept {
   count(worker->stats.handovers);
   self->worker.store(nullptr, std::memory_order_relaxed);
   self->take.store(Take::kNone, std::memory_order_release);
+  // A worker's note, which its next carrier finds in our place.
+  const uint32_t timer = self->attention.load(std::memory_order_relaxed) & attention::kTimer;
+  if (timer != 0) to->attention.fetch_or(timer, std::memory_order_relaxed);
   hand_to(worker, to);
 }
 

@@ -1,4 +1,4 @@
-// timer_heap.cpp: the heap; the list of those that found no room in it. The memory: timer_memory.cpp.
+// timer_heap.cpp: the heap; its tail; the list of those that found no room in it. The memory: timer_memory.cpp.
 #include "time/timer_heap.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void TimerHeap::sift_up(size_t place, Entry entry) noexcept {
 // Precondition: it has one.
 size_t TimerHeap::least_child(size_t place) const noexcept {
   const size_t first = first_child(place);
-  const size_t end = std::min(first + kChildren, count_);
+  const size_t end = std::min(first + kChildren, heap_);
   size_t least = first;
   for (size_t child = first + 1; child < end; ++child) {
     if (entries_[child].deadline < entries_[least].deadline) least = child;
@@ -40,7 +40,7 @@ size_t TimerHeap::least_child(size_t place) const noexcept {
 }
 
 void TimerHeap::sift_down(size_t place, Entry entry) noexcept {
-  while (first_child(place) < count_) {
+  while (first_child(place) < heap_) {
     const size_t child = least_child(place);
     if (entries_[child].deadline >= entry.deadline) break;
     put(place, entries_[child]);
@@ -49,33 +49,70 @@ void TimerHeap::sift_down(size_t place, Entry entry) noexcept {
   put(place, entry);
 }
 
-void TimerHeap::take_out(size_t place) noexcept {
-  entries_[place].timer->place = Timer::kNowhere;
-  const Entry last = entries_[--count_];
-  if (place < count_) {
+void TimerHeap::take_out_of_heap(size_t place) noexcept {
+  const Entry last = entries_[--heap_];
+  if (place < heap_) {
     const bool rises = place > 0 && last.deadline < entries_[parent(place)].deadline;
     rises ? sift_up(place, last) : sift_down(place, last);
   }
+  if (heap_ < --count_) put(heap_, entries_[count_]);  // the tail begins one earlier
+}
+
+// ---- the tail -----------------------------------------------------------------------------------
+
+void TimerHeap::append(Timer* timer) noexcept {
+  put(count_++, {timer->deadline, timer});
+  tail_earliest_ = std::min(tail_earliest_, timer->deadline);
+  touched_ = std::max(touched_, count_);
+  if (count_ - heap_ <= kTail) return;
+  for (; heap_ < count_; ++heap_) sift_up(heap_, entries_[heap_]);
+  tail_earliest_ = kNever;
+}
+
+// Precondition: there is one.
+size_t TimerHeap::least_of_tail() const noexcept {
+  size_t least = heap_;
+  for (size_t place = heap_ + 1; place < count_; ++place) {
+    if (entries_[place].deadline < entries_[least].deadline) least = place;
+  }
+  return least;
+}
+
+void TimerHeap::take_out_of_tail(size_t place) noexcept {
+  const uint64_t deadline = entries_[place].deadline;
+  if (place < --count_) put(place, entries_[count_]);
+  if (deadline > tail_earliest_) return;
+  tail_earliest_ = heap_ < count_ ? entries_[least_of_tail()].deadline : kNever;
+}
+
+// ---- both ---------------------------------------------------------------------------------------
+
+void TimerHeap::take_out(size_t place) noexcept {
+  entries_[place].timer->place = Timer::kNowhere;
+  place < heap_ ? take_out_of_heap(place) : take_out_of_tail(place);
   if (list_ != nullptr) {
     Timer* timer = list_;
     list_remove(timer);
-    sift_up(count_++, {timer->deadline, timer});
+    append(timer);
   } else if (touched_ > kKeptEntries && count_ < touched_ / 4) {
     give_back();
   }
 }
 
 Timer* TimerHeap::take_due(uint64_t now) noexcept {
-  if (count_ > 0 && entries_[0].deadline <= now) {
-    Timer* timer = entries_[0].timer;
-    take_out(0);
-    return timer;
+  const uint64_t earliest = heap_ > 0 ? entries_[0].deadline : kNever;
+  if (count_ == 0 || std::min(earliest, tail_earliest_) > now) {
+    return list_earliest_ <= now ? list_take_due(now) : nullptr;
   }
-  return list_earliest_ <= now ? list_take_due(now) : nullptr;
+  const size_t place = tail_earliest_ < earliest ? least_of_tail() : 0;
+  Timer* timer = entries_[place].timer;
+  take_out(place);
+  return timer;
 }
 
 void TimerHeap::publish_earliest() noexcept {
-  const uint64_t earliest = std::min(count_ > 0 ? entries_[0].deadline : kNever, list_earliest_);
+  uint64_t earliest = std::min(tail_earliest_, list_earliest_);
+  if (heap_ > 0) earliest = std::min(earliest, entries_[0].deadline);
   if (earliest_.load(std::memory_order_relaxed) != earliest) {
     earliest_.store(earliest, std::memory_order_seq_cst);
   }
@@ -118,8 +155,7 @@ bool TimerHeap::insert(Timer* timer) noexcept {
   if (count_ == room_ && !grow()) {
     list_add(timer);
   } else {
-    sift_up(count_++, {timer->deadline, timer});
-    touched_ = std::max(touched_, count_);
+    append(timer);
   }
   const bool first = timer->deadline < earliest_.load(std::memory_order_relaxed);
   publish_earliest();
@@ -142,14 +178,22 @@ bool TimerHeap::remove(Timer* timer) noexcept {
 
 uint64_t TimerHeap::second() noexcept {
   lock_.lock();
-  uint64_t second = count_ > 1 ? entries_[least_child(0)].deadline : kNever;
+  uint64_t first = heap_ > 0 ? entries_[0].deadline : kNever;
+  uint64_t second = heap_ > 1 ? entries_[least_child(0)].deadline : kNever;
+  for (size_t place = heap_; place < count_; ++place) {
+    const uint64_t deadline = entries_[place].deadline;
+    second = std::min(second, std::max(first, deadline));
+    first = std::min(first, deadline);
+  }
   if (list_ != nullptr) second = std::min(second, list_earliest_);  // may be the earliest itself
   lock_.unlock();
   return second;
 }
 
 void TimerHeap::forget_all() noexcept {
+  heap_ = 0;
   count_ = 0;
+  tail_earliest_ = kNever;
   list_ = nullptr;
   list_earliest_ = kNever;
   give_back();

@@ -4,6 +4,9 @@
 // lies in its waiter's frame and knows its place in the array, which is what removing it takes. The keys lie side by
 // side: to arm, disarm and find what is due looks at no other waiter's frame, and writes to a few.
 //
+// The last entries, up to kTail, are not in order yet: most of those that wait with a deadline are woken soon, and were
+// they sifted to the top and back, each would cost as many steps as the heap has levels.
+//
 // The array is mapped memory, because it grows with the guard up, where malloc() may not be called. It grows by
 // mremap(), which moves no contents, and is given back when most of it is unused. Where the kernel gives no more of
 // it, those that find no room are kept in a list through the Timers themselves: a deadline is never refused or
@@ -84,11 +87,17 @@ class TimerHeap {
     Timer* timer;
   };
 
+  static constexpr size_t kTail = 16;  // four cache lines to look through
+
   void put(size_t place, Entry entry) noexcept;
   void sift_up(size_t place, Entry entry) noexcept;
   void sift_down(size_t place, Entry entry) noexcept;
-  void take_out(size_t place) noexcept;
   size_t least_child(size_t place) const noexcept;
+  void append(Timer* timer) noexcept;
+  void take_out(size_t place) noexcept;
+  void take_out_of_heap(size_t place) noexcept;
+  void take_out_of_tail(size_t place) noexcept;
+  size_t least_of_tail() const noexcept;
   Timer* take_due(uint64_t now) noexcept;
   void publish_earliest() noexcept;
 
@@ -108,7 +117,9 @@ class TimerHeap {
   std::atomic<uint64_t> earliest_{kNever};
   // under lock_
   Entry* entries_ = nullptr;
-  size_t count_ = 0;
+  size_t heap_ = 0;      // so many entries are in order
+  size_t count_ = 0;     // and so many there are
+  uint64_t tail_earliest_ = kNever;  // of the others
   size_t room_ = 0;      // entries that fit into the mapping
   size_t touched_ = 0;   // entries that may have memory
   Timer* list_ = nullptr;             // empty unless the array is full

@@ -213,16 +213,24 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
 bool sleep_watching(Worker* worker) noexcept {
   const uint64_t until = timers_watch(worker);
   const bool woken = wait_for_wake_up(worker, until);
-  if (until != kNever) {
-    timers_unwatch(worker);
-    // If it goes on to run something, somebody else has to watch.
-    if (woken) klt_self()->attention.fetch_or(attention::kTimer, std::memory_order_relaxed);
-  }
+  if (until != kNever) timers_unwatch(worker);
   return woken;
 }
 
-// Steps 1 to 5. A thief is counted as a searcher before and after.
-void sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
+// Step 7. False: somebody is waking us already.
+bool retract(Worker* worker, bool thief) noexcept {
+  if (worker->asleep.exchange(Sleep::kAwake, std::memory_order_seq_cst) == Sleep::kAwake) {
+    // Until that is done, its store could wake the next sleep.
+    while (worker->park.load(std::memory_order_acquire) == 0) cpu_pause();
+    return false;
+  }
+  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  if (thief) runtime.searchers.fetch_add(1, std::memory_order_seq_cst);
+  return true;
+}
+
+// Steps 1 to 7. A thief is counted as a searcher before and after. False: a deadline has come, and nothing else.
+bool sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
   worker->park.store(0, std::memory_order_relaxed);
   if (thief) runtime.searchers.fetch_sub(1, std::memory_order_seq_cst);
   runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -233,48 +241,49 @@ void sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
   }
   const bool something = has_orders(worker) || !own_pools_empty(sched) ||
                          (thief && !lanes_empty(worker));
-  if (!something && sleep_watching(worker)) return;
-  if (worker->asleep.exchange(Sleep::kAwake, std::memory_order_seq_cst) == Sleep::kAwake) {
-    // Somebody is waking us already: until that is done, its store could wake the next sleep.
-    while (worker->park.load(std::memory_order_acquire) == 0) cpu_pause();
-    return;
-  }
-  runtime.sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  if (thief) runtime.searchers.fetch_add(1, std::memory_order_seq_cst);
+  const bool due = !something && !sleep_watching(worker);
+  const bool alone = (something || due) && retract(worker, thief);
+  // It may have watched, or have been woken to do so: if it goes on to run something, somebody else has to.
+  if (timers_pending()) klt_self()->attention.fetch_or(attention::kTimer, std::memory_order_relaxed);
+  return !(due && alone);
 }
 
-// Looks for as long as an idle worker spins. True: *unit, or an order for this worker, has come.
+// When an idle worker stops to look round. One that only deadlines wake looks no longer than for the next, if that is
+// so near that sleeping would make it late.
+uint64_t end_of_spin(const Worker* worker, uint64_t now) noexcept {
+  const uint64_t end = now + static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
+  if (!worker->alarmed) return end;
+  const uint64_t next = timers_unwatched();
+  return next < end ? next : now;
+}
+
+// True: *unit, or an order for this worker, has come.
 bool spin_for(Search& search, Unit** unit) noexcept {
-  const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
-  const uint64_t start = now_ns();
-  uint64_t now = start;
-  do {
+  uint64_t now = now_ns();
+  for (const uint64_t end = end_of_spin(search.worker, now);; now = now_ns()) {
     rest_if_closed(klt_self());
     timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
       *unit = search.look();
       if (*unit != nullptr || has_orders(search.worker)) return true;
+      if (now >= end) return false;
       cpu_pause();
     }
-    now = now_ns();
-  } while (now - start < limit);
-  return false;
+  }
 }
 
 }  // namespace
 
 void idle_user(Worker* worker, Sched* sched) noexcept {
-  const uint64_t limit = static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
-  const uint64_t start = now_ns();
-  uint64_t now = start;
-  do {
+  uint64_t now = now_ns();
+  for (const uint64_t end = end_of_spin(worker, now);; now = now_ns()) {
     rest_if_closed(klt_self());
     timers_poll_all(worker, now);
     if (has_orders(worker) || !own_pools_empty(sched)) return;
+    if (now >= end) break;
     cpu_pause();
-    now = now_ns();
-  } while (now - start < limit);
-  sleep_until_woken(worker, sched, false);
+  }
+  worker->alarmed = !sleep_until_woken(worker, sched, false);
 }
 
 namespace {
@@ -298,14 +307,22 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
     if (Unit* unit = wait_for_inbox(worker, sched)) return unit;
   }
   Search search(worker, sched);
+  bool slept = false;
   for (;;) {
     Unit* unit = nullptr;
-    if (spin && spin_for(search, &unit)) return search.found(unit);
-    if (!spin && timers_pending()) timers_poll_all(worker, now_ns());
-    if (search.thief) help_ourselves(worker);
-    unit = search.look();
-    if (unit != nullptr || has_orders(worker)) return search.found(unit);
-    sleep_until_woken(worker, sched, search.thief);
+    bool found = spin && spin_for(search, &unit);
+    if (!found) {
+      if (!spin && timers_pending()) timers_poll_all(worker, now_ns());
+      if (search.thief) help_ourselves(worker);
+      unit = search.look();
+      found = unit != nullptr || has_orders(worker);
+    }
+    if (found) {
+      if (!slept) worker->alarmed = false;
+      return search.found(unit);
+    }
+    worker->alarmed = !sleep_until_woken(worker, sched, search.thief);
+    slept = true;
   }
 }
 

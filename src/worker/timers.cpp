@@ -16,12 +16,11 @@ struct alignas(64) Heap {
 };
 constinit Heap heaps[kHeaps];
 
-// How late a deadline may be where the worker that is to look at it runs a ULT that does not come back to
-// Weft. Every time that it passes costs a wake-up.
-constexpr uint64_t kGraceNs = 4'000'000;
+// So much too late may whoever sleeps wake for it: to wake another one takes as long.
+constexpr uint64_t kWakeNs = 50'000;
 
-// Two sleepers watch: the first one wakes at the earliest deadline; the other one sees, a little later, that it did
-// so. Each is the worker that will wake, and when.
+// Two sleepers watch: one wakes at the earliest deadline, the other one at the next. Which worker each is, and when it
+// will wake; it may wake for nothing.
 struct Watch {
   SpinLock lock;
   struct Sleeper {
@@ -31,7 +30,12 @@ struct Watch {
       worker = who;
       until.store(when, std::memory_order_seq_cst);
     }
-  } first, second;  // under lock; `until` is looked at without
+    uint64_t wakes() const noexcept { return until.load(std::memory_order_seq_cst); }
+  } sleepers[2];  // under lock; `until` is looked at without
+
+  // When the first of them wakes.
+  uint64_t first() const noexcept { return std::min(sleepers[0].wakes(), sleepers[1].wakes()); }
+  Sleeper& later() noexcept { return sleepers[sleepers[0].wakes() < sleepers[1].wakes() ? 1 : 0]; }
 };
 constinit Watch watch;
 
@@ -72,9 +76,31 @@ void fire(Worker* worker, TimerHeap& heap, uint64_t now) noexcept {
 }
 
 bool is_watched(uint64_t earliest) noexcept {
-  const uint64_t until = std::min(watch.first.until.load(std::memory_order_seq_cst),
-                                  watch.second.until.load(std::memory_order_seq_cst));
-  return until <= earliest || until - earliest <= kGraceNs;
+  const uint64_t first = watch.first();
+  return first <= earliest || first - earliest <= kWakeNs;
+}
+
+struct Two {
+  uint64_t first = kNever;
+  uint64_t second = kNever;
+  void add(uint64_t deadline) noexcept {
+    second = std::min(second, std::max(first, deadline));
+    first = std::min(first, deadline);
+  }
+};
+
+// The two earliest deadlines of all.
+Two two_earliest() noexcept {
+  Two two;
+  const unsigned used = heaps_used();
+  for (unsigned i = 0; i < used; ++i) {
+    TimerHeap& heap = heaps[i].heap;
+    const uint64_t earliest = heap.earliest();
+    if (earliest >= two.second) continue;
+    two.add(earliest);
+    two.add(heap.second());
+  }
+  return two;
 }
 
 }  // namespace
@@ -132,35 +158,40 @@ void timers_news(Worker* worker) noexcept {
 
 void timers_forget() noexcept {
   for (Heap& heap : heaps) heap.heap.forget_all();
-  watch.first.set(nullptr, kNever);
-  watch.second.set(nullptr, kNever);
+  for (Watch::Sleeper& sleeper : watch.sleepers) sleeper.set(nullptr, kNever);
 }
 
 void timers_release() noexcept {
   for (Heap& heap : heaps) heap.heap.release();
 }
 
-uint64_t timers_watch(Worker* worker) noexcept {
+uint64_t timers_unwatched() noexcept {
   const uint64_t earliest = timers_earliest();
-  if (earliest == kNever) return kNever;
-  const uint64_t late = earliest > kNever - kGraceNs ? kNever : earliest + kGraceNs;
+  return watch.first() <= earliest ? kNever : earliest;
+}
+
+uint64_t timers_watch(Worker* worker) noexcept {
+  const Two two = two_earliest();
+  if (two.first == kNever) return kNever;
   uint64_t until = kNever;
   watch.lock.lock();
-  if (earliest < watch.first.until.load(std::memory_order_relaxed)) {
-    watch.first.set(worker, earliest);
-    until = earliest;
-  } else if (late < watch.second.until.load(std::memory_order_relaxed)) {
-    watch.second.set(worker, late);
-    until = late;
+  Watch::Sleeper& later = watch.later();
+  if (two.first < watch.first()) {
+    until = two.first;
+  } else if (two.second < later.wakes()) {
+    until = two.second;
   }
+  // Whoever was to wake later than both still does so, and finds nothing to do.
+  if (until != kNever) later.set(worker, until);
   watch.lock.unlock();
   return until;
 }
 
 void timers_unwatch(Worker* worker) noexcept {
   watch.lock.lock();
-  if (watch.first.worker == worker) watch.first.set(nullptr, kNever);
-  if (watch.second.worker == worker) watch.second.set(nullptr, kNever);
+  for (Watch::Sleeper& sleeper : watch.sleepers) {
+    if (sleeper.worker == worker) sleeper.set(nullptr, kNever);
+  }
   watch.lock.unlock();
 }
 

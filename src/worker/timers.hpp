@@ -33,6 +33,8 @@ void timers_forget() noexcept;
 // The memory. All units have ended, and all workers but the caller's.
 void timers_release() noexcept;
 
+// The earliest deadline, if no sleeper will wake for it; else kNever.
+uint64_t timers_unwatched() noexcept;
 // A worker that has said that it sleeps: until when; kNever: until it is woken.
 uint64_t timers_watch(Worker* worker) noexcept;
 // It sleeps no longer.

@@ -81,6 +81,7 @@ struct alignas(64) Worker {
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
+  bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since
   uint32_t timer_turn = 0;  // whose deadlines besides the own are looked at next
   uint64_t random = 0;
   WorkerStats stats;

@@ -5,6 +5,8 @@
 #include <random>
 #include <vector>
 
+#include <weft/weft.hpp>
+
 #include "support/everywhere.hpp"
 
 namespace {
@@ -231,6 +233,34 @@ TEST_P(DeadlineStress, NobodyWakesEarly) {
     }
   });
   EXPECT_GT(slept, 0);
+}
+
+// Whoever wakes computes until all have, and never comes back to Weft meanwhile: somebody else has to watch the next
+// deadline, and not only the one after the first.
+TEST(DeadlineWatch, GoesOnWhileThoseWhoWatchedCompute) {
+  constexpr int kUlts = 5;
+  weft_options_t options{};
+  options.workers = kUlts + 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  Random random(1);
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> started = 0;
+    std::atomic<int> awake = 0;
+    const uint64_t base = weft_after(300'000);
+    std::vector<weft::thread> sleepers;
+    for (int i = 0; i < kUlts; ++i) {
+      sleepers.emplace_back([&, deadline = base + random() % 1'000'000] {
+        ++started;
+        ASSERT_EQ(weft_sleep_until(deadline), WEFT_OK);
+        for (++awake; awake < kUlts; sched_yield()) {
+        }
+      });
+    }
+    // What is joined before it has started runs on the stack of main, and there only on its worker.
+    while (started < kUlts) weft_sleep(10'000);
+    for (weft::thread& sleeper : sleepers) sleeper.join();
+  }
+  EXPECT_TRUE(ok(weft_finalize()));
 }
 
 }  // namespace
