@@ -36,6 +36,15 @@ WEFT_API uint64_t weft_after(uint64_t ns);
 WEFT_API int weft_sleep(uint64_t ns);
 WEFT_API int weft_sleep_until(uint64_t deadline);
 
+// ---- waiting in place ----------------------------------------------------------------------------
+
+// While it is on, the calling unit is not suspended where it waits by what this file has, or for a join: its worker
+// waits with it, and runs nothing else meanwhile. So a tasklet may wait too. For code that must not leave its
+// kernel thread, or be overtaken by other units of its worker. What it waits for must not need this worker.
+// Returns whether it was on. It ends with the unit. A KLT and a scheduler always wait like that: true.
+// Context: any.
+WEFT_API bool weft_wait_in_place(bool on);
+
 // ---- mutex -------------------------------------------------------------------------------------
 // Whoever comes while it is free takes it, also past a waiter that was woken and has not run yet; who was
 // passed over twice, or waited for a unit of its own worker, is handed it. Otherwise first in, first out.

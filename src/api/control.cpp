@@ -221,4 +221,17 @@ void weft_cancel_point(void) {
   guard_leave(worker);
 }
 
+// Only the unit itself asks, so no guard is needed.
+bool weft_wait_in_place(bool on) {
+  Unit* unit = klt_register_valid() ? klt_current() : nullptr;
+  if (unit == nullptr) return true;
+  const bool was = unit_is(unit, flag::kInPlace);
+  if (on) {
+    unit->flags.set(flag::kInPlace);
+  } else {
+    unit->flags.clear(flag::kInPlace);
+  }
+  return was;
+}
+
 }  // extern "C"

@@ -174,7 +174,7 @@ int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
   if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return WEFT_ERR_STATE;
   Worker* worker = section_enter();
   const bool homed = unit->homed.load(std::memory_order_relaxed);
-  const auto flags = static_cast<uint16_t>(unit->flags & ~flag::kDirect);
+  const auto flags = static_cast<uint16_t>(unit->flags & ~(flag::kDirect | flag::kInPlace));
   uint64_t header = unit_header_of(UnitState::kFresh, flags, unit->priority, homed);
   if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
   set_up(unit, header, fn, arg, unit->pool.load(std::memory_order_relaxed));

@@ -47,7 +47,8 @@ int weft_sleep_until(uint64_t deadline) {
     guard_leave(worker);
     return WEFT_ERR_CONTEXT;
   }
-  if (worker == nullptr || klt_current() == nullptr) {  // a KLT; a scheduler's own code
+  const Unit* unit = worker != nullptr ? klt_current() : nullptr;
+  if (unit == nullptr || unit_is(unit, flag::kInPlace)) {  // a KLT; a scheduler's own code; in place
     if (worker != nullptr) guard_leave(worker);
     sleep_on_klt(deadline);
     return WEFT_OK;

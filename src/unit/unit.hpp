@@ -52,6 +52,7 @@ inline constexpr uint32_t kTasklet = 1u << 0;
 inline constexpr uint32_t kDetached = 1u << 1;
 inline constexpr uint32_t kPrimary = 1u << 2;
 inline constexpr uint32_t kPinned = 1u << 3;     // only workers that pop its home pool itself run it
+inline constexpr uint32_t kInPlace = 1u << 4;   // where it waits, its worker waits: weft_wait_in_place()
 inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's stack
 inline constexpr uint32_t kStackKept = 1u << 6;  // its stack is memory of the program
 inline constexpr uint32_t kFpOwn = 1u << 7;

@@ -76,16 +76,17 @@ struct QueueRelease {
 
 // Both: with the guard up, or worker null: not a KLT of Weft.
 
-// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker.
+// False: the caller is a tasklet. A main scheduler's callback may wait: it blocks its worker. So does a unit that
+// waits in place.
 inline bool may_wait(const Worker* worker) noexcept {
   if (worker == nullptr) return true;
   const Unit* unit = klt_current();
-  return unit == nullptr || !unit_is(unit, flag::kTasklet);
+  return unit == nullptr || (unit->flags & (flag::kTasklet | flag::kInPlace)) != flag::kTasklet;
 }
 
 inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
   Unit* unit = worker != nullptr ? klt_current() : nullptr;
-  waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet) ? unit : nullptr;
+  waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace) ? unit : nullptr;
   waiter.kind = kind;
   waiter.object = object;
   waiter.worker = worker;
