@@ -87,12 +87,15 @@ WEFT_API int weft_cond_broadcast(weft_cond_t* cond);
 
 // ---- lock for many readers or one writer -------------------------------------------------------
 // Who comes while somebody waits queues behind, so neither readers nor writers starve: first in, first out,
-// where readers that wait beside each other enter together. A reader must not lock it for reading again: a
-// writer may have come between. unlock is for both. NOT_OWNER: it is not locked.
+// where readers that wait beside each other enter together. A reader must not lock it for reading again, but by
+// rdlock_high: a writer may have come between. unlock is for both. NOT_OWNER: it is not locked.
 
 typedef struct weft_rwlock { uint32_t state; uint32_t pad; void* waiters[3]; } weft_rwlock_t;
 #define WEFT_RWLOCK_INIT { 0, 0, { 0, 0, 0 } }
 WEFT_API int weft_rwlock_rdlock(weft_rwlock_t* lock);
+// Past all that wait to write: unless somebody holds it for writing, it does not wait. So who reads may lock it for reading
+// again; but writers may starve.
+WEFT_API int weft_rwlock_rdlock_high(weft_rwlock_t* lock);
 WEFT_API int weft_rwlock_rdlock_until(weft_rwlock_t* lock, uint64_t deadline);
 WEFT_API int weft_rwlock_tryrdlock(weft_rwlock_t* lock);  // BUSY; LIMIT: 2^24 readers
 WEFT_API int weft_rwlock_wrlock(weft_rwlock_t* lock);

@@ -21,14 +21,18 @@ static_assert(offsetof(Rwlock, waiters) == offsetof(weft_rwlock_t, waiters));
 constexpr uint32_t kReader = 1u << 8;
 constexpr uint32_t kMostReaders = ~uint32_t{0} - (kReader - 1);
 constexpr uint32_t kHeld = ~(kReader - 1) | kLocked;
+constexpr uint32_t kBehindAll = kLocked | kWaiters | kQueue;  // what keeps a reader from entering at once
+
+// How it is to be held. kReadPast: for reading, past those who wait to write.
+enum class How { kRead, kReadPast, kWrite };
 
 Rwlock& lock_of(weft_rwlock_t* lock) noexcept { return *reinterpret_cast<Rwlock*>(lock); }
 
-// R1. Acquire, pairs with the release of a writer. BUSY: somebody writes or waits.
-int try_read(Rwlock& lock) noexcept {
+// R1. Acquire, pairs with the release of a writer. BUSY: one of these bits is set.
+int try_read(Rwlock& lock, uint32_t obstacles) noexcept {
   uint32_t seen = lock.state.load(std::memory_order_relaxed);
   for (;;) {
-    if ((seen & (kLocked | kWaiters | kQueue)) != 0) return WEFT_ERR_BUSY;
+    if ((seen & obstacles) != 0) return WEFT_ERR_BUSY;
     if (seen >= kMostReaders) return WEFT_ERR_LIMIT;
     if (lock.state.compare_exchange_weak(seen, seen + kReader, std::memory_order_acquire,
                                          std::memory_order_relaxed)) {
@@ -76,28 +80,32 @@ bool take_out(const GuardedSection& section, Rwlock& lock, Waiter& waiter) noexc
   return queued;
 }
 
-// R2, W2. Under kQueue, without waiters: whether it can be entered, and what it is then.
-bool enters(uint32_t seen, bool write, uint32_t* entered) noexcept {
-  if ((seen & kWaiters) != 0) return false;
-  *entered = write ? kLocked : kReader;
-  return (seen & (write ? kHeld : kLocked)) == 0;
+// R2. Under kQueue: whether it can be entered, and what it is then.
+bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
+  if ((seen & kWaiters) != 0 && how != How::kReadPast) return false;
+  *entered = how == How::kWrite ? kLocked : kReader;
+  return (seen & (how == How::kWrite ? kHeld : kLocked)) == 0;
 }
 
-[[gnu::noinline]] int lock_slow(Rwlock& lock, bool write, uint64_t deadline) noexcept {
+[[gnu::noinline]] int lock_slow(Rwlock& lock, How how, uint64_t deadline) noexcept {
   GuardedSection section;
   const uint32_t seen = queue_lock(lock.state, lock.waiters);
   uint32_t entered = 0;
-  const int error = enters(seen, write, &entered) ? WEFT_OK
-                    : has_passed(deadline)        ? WEFT_ERR_TIMEOUT
-                    : !section.can_wait()         ? WEFT_ERR_CONTEXT
-                                                  : WEFT_ERR_BUSY;
+  const int error = enters(seen, how, &entered) ? WEFT_OK
+                    : has_passed(deadline)      ? WEFT_ERR_TIMEOUT
+                    : !section.can_wait()       ? WEFT_ERR_CONTEXT
+                                                : WEFT_ERR_BUSY;
   if (error != WEFT_ERR_BUSY) {
     unlock_queue(lock, error == WEFT_OK ? entered : 0);
     return error;
   }
   Waiter self;
-  section.init(self, write ? WaitKind::kWriteLock : WaitKind::kReadLock, &lock, deadline);
-  lock.waiters.push_back(&self);  // R3
+  section.init(self, how == How::kWrite ? WaitKind::kWriteLock : WaitKind::kReadLock, &lock, deadline);
+  if (how == How::kReadPast) {  // R3
+    lock.waiters.push_front(&self);
+  } else {
+    lock.waiters.push_back(&self);
+  }
   // Before kQueue is given back: until then the last one who holds the lock waits for it.
   lock.state.fetch_or(kWaiters, std::memory_order_relaxed);
   const bool given = section.wait_until(self, {&lock.state, kQueue, false}, deadline,
@@ -105,10 +113,12 @@ bool enters(uint32_t seen, bool write, uint32_t* entered) noexcept {
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
-int lock_until(weft_rwlock_t* lock, bool write, uint64_t deadline) noexcept {
+int lock_until(weft_rwlock_t* lock, How how, uint64_t deadline) noexcept {
   if (lock == nullptr) return WEFT_ERR_INVALID;
-  const int error = write ? try_write(lock_of(lock)) : try_read(lock_of(lock));
-  return error == WEFT_ERR_BUSY ? lock_slow(lock_of(lock), write, deadline) : error;
+  const int error = how == How::kWrite  ? try_write(lock_of(lock))
+                    : how == How::kRead ? try_read(lock_of(lock), kBehindAll)
+                                        : try_read(lock_of(lock), kLocked | kQueue);
+  return error == WEFT_ERR_BUSY ? lock_slow(lock_of(lock), how, deadline) : error;
 }
 
 // U2 to U4. The caller is the last who holds it; kQueue is ours, so nobody else changes the word.
@@ -167,20 +177,22 @@ bool unlock_unwanted(Rwlock& lock) noexcept {
 
 using namespace weft::rt;
 
-int weft_rwlock_rdlock(weft_rwlock_t* lock) { return lock_until(lock, false, kNever); }
+int weft_rwlock_rdlock(weft_rwlock_t* lock) { return lock_until(lock, How::kRead, kNever); }
 
 int weft_rwlock_rdlock_until(weft_rwlock_t* lock, uint64_t deadline) {
-  return lock_until(lock, false, deadline);
+  return lock_until(lock, How::kRead, deadline);
 }
+
+int weft_rwlock_rdlock_high(weft_rwlock_t* lock) { return lock_until(lock, How::kReadPast, kNever); }
 
 int weft_rwlock_tryrdlock(weft_rwlock_t* lock) {
-  return lock != nullptr ? try_read(lock_of(lock)) : WEFT_ERR_INVALID;
+  return lock != nullptr ? try_read(lock_of(lock), kBehindAll) : WEFT_ERR_INVALID;
 }
 
-int weft_rwlock_wrlock(weft_rwlock_t* lock) { return lock_until(lock, true, kNever); }
+int weft_rwlock_wrlock(weft_rwlock_t* lock) { return lock_until(lock, How::kWrite, kNever); }
 
 int weft_rwlock_wrlock_until(weft_rwlock_t* lock, uint64_t deadline) {
-  return lock_until(lock, true, deadline);
+  return lock_until(lock, How::kWrite, deadline);
 }
 
 int weft_rwlock_trywrlock(weft_rwlock_t* lock) {

@@ -284,7 +284,20 @@ TEST_P(Primitives, RwlockKeepsReadersAndWritersApart) {
       EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
     }
   };
-  std::vector<std::function<void()>> bodies(6, read);
+  const auto read_twice = [&] {
+    for (int i = 0; i < 300; ++i) {
+      EXPECT_TRUE(ok(i % 2 == 0 ? weft_rwlock_rdlock(&lock) : weft_rwlock_rdlock_high(&lock)));
+      ++readers;
+      if (i % 5 == 0) weft_yield();
+      EXPECT_TRUE(ok(weft_rwlock_rdlock_high(&lock)));
+      EXPECT_EQ(writers, 0);
+      EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+      --readers;
+      EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+    }
+  };
+  std::vector<std::function<void()>> bodies(4, read);
+  bodies.resize(6, read_twice);
   bodies.resize(9, write);
   std::atomic<bool> done = false;
   std::thread klt([&] {
@@ -319,6 +332,34 @@ TEST_F(OneWorkerPrimitives, ReadersDoNotPassAWriterThatWaits) {
   EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_EQ(order, (std::vector<int>{1, 2, 2}));
+}
+
+TEST_F(OneWorkerPrimitives, HighReadersPassWritersThatWait) {
+  weft_rwlock_t lock = WEFT_RWLOCK_INIT;
+  std::vector<int> order;
+  EXPECT_TRUE(ok(weft_rwlock_rdlock(&lock)));
+  const auto write = [&] {
+    EXPECT_TRUE(ok(weft_rwlock_wrlock(&lock)));
+    order.push_back(1);
+    weft_yield();
+    EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+  };
+  Call writer(write);
+  Call reader([&] {
+    EXPECT_TRUE(ok(weft_rwlock_rdlock_high(&lock)));
+    order.push_back(2);
+    EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+  });
+  std::vector<weft_unit_t> units = {writer.ult(), writer.ult(), reader.ult()};
+  weft_yield();
+  EXPECT_EQ(order, (std::vector<int>{2}));  // it has not waited
+  EXPECT_TRUE(ok(weft_rwlock_rdlock_high(&lock)));
+  EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+  units.push_back(reader.ult());
+  EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));  // to the first writer; the reader waits in front of the second
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_EQ(order, (std::vector<int>{2, 1, 2, 1}));
+  EXPECT_TRUE(fails(WEFT_ERR_NOT_OWNER, weft_rwlock_unlock(&lock)));
 }
 
 TEST_F(OneWorkerPrimitives, ReadersBehindAWriterThatGivesUpEnter) {
