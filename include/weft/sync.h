@@ -159,6 +159,8 @@ WEFT_API int weft_event_wait_until(weft_event_t* event, uint64_t deadline);
 WEFT_API int weft_event_set(weft_event_t* event);
 // STATE: it is set already, and keeps its value.
 WEFT_API int weft_event_set_value(weft_event_t* event, void* value);
+// The same, and before anybody passes the first n bytes of `from` are copied to `value`. Nobody else copies meanwhile.
+WEFT_API int weft_event_set_copy(weft_event_t* event, void* value, const void* from, size_t n);
 WEFT_API int weft_event_reset(weft_event_t* event);
 WEFT_API bool weft_event_is_set(const weft_event_t* event);
 WEFT_API void* weft_event_value(const weft_event_t* event);  // null where it is not set

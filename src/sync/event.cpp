@@ -1,4 +1,6 @@
 // event.cpp: a gate that can be closed again, and carries a value.
+#include <cstring>
+
 #include "sync/gate.hpp"
 
 namespace weft::rt {
@@ -49,13 +51,18 @@ int weft_event_set(weft_event_t* event) {
 }
 
 int weft_event_set_value(weft_event_t* event, void* value) {
-  if (event == nullptr) return WEFT_ERR_INVALID;
+  return weft_event_set_copy(event, value, nullptr, 0);
+}
+
+int weft_event_set_copy(weft_event_t* event, void* value, const void* from, size_t n) {
+  if (event == nullptr || (n > 0 && (value == nullptr || from == nullptr))) return WEFT_ERR_INVALID;
   Event& e = event_of(event);
   GuardedSection section;
   if ((gate_lock(e) & sync_bit::kOpen) != 0) {
     gate_unlock(e, true);
     return WEFT_ERR_STATE;
   }
+  if (n > 0) std::memcpy(value, from, n);
   e.value = value;
   gate_open(section, e);
   return WEFT_OK;

@@ -286,6 +286,44 @@ TEST_P(ApiSync, AnEventBetweenKernelThreadsAndUlts) {
   }
 }
 
+// One of those who set it at once has copied, whole, before anybody passes.
+TEST_P(ApiSync, AnEventIsGivenACopyOnce) {
+  constexpr size_t kWords = 64;
+  for (int i = 0; i < 50; ++i) {
+    weft_event_t event = WEFT_EVENT_INIT;
+    int room[kWords] = {};
+    std::atomic<int> set = 0;
+    std::atomic<int> next = 1;
+    Call setter([&] {
+      int from[kWords];
+      std::fill_n(from, kWords, next++);
+      const int error = weft_event_set_copy(&event, room, from, sizeof room);
+      if (error == WEFT_OK) {
+        ++set;
+      } else {
+        EXPECT_TRUE(fails(WEFT_ERR_STATE, error));
+      }
+    });
+    Call waiter([&] {
+      EXPECT_TRUE(ok(weft_event_wait(&event)));
+      EXPECT_EQ(weft_event_value(&event), room);
+      for (const int word : room) EXPECT_EQ(word, room[0]);
+      EXPECT_NE(room[0], 0);
+    });
+    std::vector<weft_unit_t> units = {waiter.ult(), setter.ult(), setter.ult(), waiter.ult(), setter.ult()};
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    EXPECT_EQ(set, 1);
+  }
+  weft_event_t event = WEFT_EVENT_INIT;
+  int from = 1;
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_event_set_copy(nullptr, nullptr, nullptr, 0)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_event_set_copy(&event, nullptr, &from, sizeof from)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_event_set_copy(&event, &from, nullptr, sizeof from)));
+  EXPECT_FALSE(weft_event_is_set(&event));
+  EXPECT_TRUE(ok(weft_event_set_copy(&event, &from, nullptr, 0)));
+  EXPECT_EQ(weft_event_value(&event), &from);
+}
+
 TEST_P(ApiSync, ArgumentsAreChecked) {
   weft_mutex_t mutex = WEFT_MUTEX_INIT;
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_mutex_lock(nullptr)));
