@@ -50,9 +50,16 @@ WEFT_API bool weft_wait_in_place(bool on);
 // passed over twice, or waited for a unit of its own worker, is handed it. Otherwise first in, first out.
 // A mutex that one worker's units alone come for is theirs without a locked instruction. The first that comes from
 // elsewhere pays once for that, some microseconds.
+//
+// An open one is never handed to a ULT: whoever comes while it is free takes it, always, so waiters may starve. For
+// mutexes that are locked in place too (by schedulers, pools, tasklets): who waits in place for one that was handed to a ULT
+// of its own worker would wait for ever. weft_mutex_open() makes any mutex an open one, for good; to be called by who
+// is about to wait for it.
 
-typedef struct weft_mutex { uint32_t state; uint32_t pad; void* waiters[3]; } weft_mutex_t;
+typedef struct weft_mutex { uint32_t state; uint32_t held; void* waiters[3]; } weft_mutex_t;
 #define WEFT_MUTEX_INIT { 0, 0, { 0, 0, 0 } }
+#define WEFT_MUTEX_OPEN_INIT { 0x50, 0, { 0, 0, 0 } }
+WEFT_API int weft_mutex_open(weft_mutex_t* mutex);  // Context: any; never blocks
 WEFT_API int weft_mutex_lock(weft_mutex_t* mutex);
 WEFT_API int weft_mutex_lock_until(weft_mutex_t* mutex, uint64_t deadline);  // TIMEOUT
 WEFT_API int weft_mutex_trylock(weft_mutex_t* mutex);  // BUSY

@@ -25,7 +25,7 @@ struct MutexWaiter : Waiter {
 // L1, of an ordinary one.
 [[gnu::always_inline]] inline bool take_free(Mutex& mutex, uint32_t seen) noexcept {
   // Acquire, pairs with the release of whoever unlocked it.
-  return __builtin_expect((seen & ~kNoBias) == 0, 1) &&
+  return __builtin_expect((seen & ~kMarks) == 0, 1) &&
          mutex.state.compare_exchange_strong(seen, seen | kLocked, std::memory_order_acquire,
                                              std::memory_order_relaxed);
 }
@@ -33,7 +33,7 @@ struct MutexWaiter : Waiter {
 // U1, of an ordinary one.
 [[gnu::always_inline]] inline bool give_unwanted(Mutex& mutex, uint32_t seen) noexcept {
   // Release, pairs with the acquire of whoever locks it next.
-  return __builtin_expect((seen & ~kNoBias) == kLocked, 1) &&
+  return __builtin_expect((seen & ~kMarks) == kLocked, 1) &&
          mutex.state.compare_exchange_strong(seen, seen & ~kLocked, std::memory_order_release,
                                              std::memory_order_relaxed);
 }
@@ -64,8 +64,19 @@ bool barge_soon(Mutex& mutex) noexcept {
   }
 }
 
-void enqueue(WaitQueue& waiters, MutexWaiter& self) noexcept {
+bool is_open(const Mutex& mutex) noexcept { return (mutex.state.load(std::memory_order_relaxed) & kOpenMark) != 0; }
+
+// Into an open mutex's list: KLTs in front, behind them ULTs that have missed it.
+void enqueue_early(WaitQueue& waiters, MutexWaiter& self) noexcept {
+  Waiter* before = nullptr;  // few
+  for (Waiter* i = waiters.head; i != nullptr && i->unit == nullptr; i = i->next) before = i;
+  waiters.insert_behind(before, &self);
+}
+
+void enqueue(Mutex& mutex, MutexWaiter& self) noexcept {
+  WaitQueue& waiters = mutex.waiters;
   const auto rank_of = [](Waiter* waiter) { return static_cast<MutexWaiter*>(waiter)->rank; };
+  if (is_open(mutex) && (self.unit == nullptr || self.missed != 0)) return enqueue_early(waiters, self);
   if (self.missed != 0) return waiters.push_front(&self);
   Waiter* before = waiters.empty() ? nullptr : waiters.tail;
   if (self.rank == Rank::kHigh) {  // few: from the front
@@ -82,7 +93,6 @@ enum class Try { kTaken, kQueued, kGivenUp };
 // L3, L4. Taken: the mutex became free meanwhile and is the caller's. Queued: `self` is in the list, and kQueue
 // the caller's. GivenUp: neither, because the deadline has passed.
 Try take_or_queue(const Worker* worker, Mutex& mutex, MutexWaiter& self, bool give_up) noexcept {
-  const uint32_t woken = self.missed != 0 ? kWoken : 0;  // ours to clear
   QueueBackoff backoff;
   uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   for (;;) {
@@ -91,6 +101,9 @@ Try take_or_queue(const Worker* worker, Mutex& mutex, MutexWaiter& self, bool gi
       seen = mutex.state.load(std::memory_order_relaxed);
       continue;
     }
+    // Ours to clear; or of one whom we may be keeping from running.
+    const bool in_the_way = self.unit == nullptr && (seen & kOpenMark) != 0;
+    const uint32_t woken = self.missed != 0 || in_the_way ? kWoken : 0;
     const bool free = (seen & kLocked) == 0;
     const bool queue = !free && !give_up;
     // Also before it gives up a wake-up: whoever is just giving it to us has to be done with the word.
@@ -112,7 +125,7 @@ Try take_or_queue(const Worker* worker, Mutex& mutex, MutexWaiter& self, bool gi
       if (mutex.waiters.forget_stale()) mutex.state.fetch_and(~kWoken, std::memory_order_relaxed);
       if ((seen & kNoBias) == 0 && was_counted_for(worker, mutex)) note_holder(mutex);
       self.near = held_here(mutex);
-      enqueue(mutex.waiters, self);
+      enqueue(mutex, self);
       return Try::kQueued;
     }
   }
@@ -148,10 +161,11 @@ bool give_without_waking(Mutex& mutex, bool& locked) noexcept {
 
 // U4. Who is next: the first one; or, for a while, the first that waits on this worker, if it is one of the
 // first few and of no lower rank.
-MutexWaiter* choose(const WaitQueue& waiters, const Worker* worker) noexcept {
+MutexWaiter* choose(const WaitQueue& waiters, const Worker* worker, bool open) noexcept {
   constexpr unsigned kLooks = 8;
   auto* first = static_cast<MutexWaiter*>(waiters.head);
   if (worker == nullptr || first->skipped >= Mutex::kMostSkips) return first;
+  if (first->unit == nullptr && open) return first;
   Waiter* waiter = first;
   for (unsigned i = 0; i < kLooks && waiter != nullptr; ++i, waiter = waiter->next) {
     auto* candidate = static_cast<MutexWaiter*>(waiter);
@@ -172,12 +186,14 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
     mutex.state.fetch_and(~(kQueue | kWaiters | kLocked), std::memory_order_release);
     return;
   }
-  MutexWaiter* waiter = choose(mutex.waiters, worker);
+  const uint32_t marks = mutex.state.load(std::memory_order_relaxed) & kMarks;
+  const bool open = (marks & kOpenMark) != 0;
+  MutexWaiter* waiter = choose(mutex.waiters, worker, open);
   mutex.waiters.remove(waiter);
   const bool here = worker != nullptr && waiter->worker == worker && waiter->unit != nullptr;
-  const bool handed = (here && waiter->near) || waiter->missed >= Mutex::kMostMisses;
+  const bool handed = ((here && waiter->near) || waiter->missed >= Mutex::kMostMisses) && (!open || waiter->unit == nullptr);
   waiter->handed = handed;
-  const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken) | kNoBias;
+  const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken) | kNoBias | marks;
   if (waiter->contended) {
     // It may be running, because its deadline came: it sees kWoken once it sees that it is woken. Then it
     // waits for kQueue.
@@ -275,6 +291,23 @@ template <class F>
 
 }  // namespace
 
+void mutex_open(Mutex& mutex, uint32_t front) noexcept {
+  const uint32_t marks = kNoBias | kOpenMark | front << kFrontShift;
+  uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (!is_biased(seen) && (seen & marks) == marks) return;
+  const GuardedSection section;
+  QueueBackoff backoff;
+  for (;; seen = mutex.state.load(std::memory_order_relaxed)) {
+    if (is_biased(seen)) {
+      take_bias_away(section.worker, mutex);
+    } else if ((seen & kQueue) != 0) {
+      backoff.pause();
+    } else if (mutex.state.compare_exchange_weak(seen, seen | marks, std::memory_order_relaxed)) {
+      return;
+    }
+  }
+}
+
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
   const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   if (is_biased(seen) && section.worker != nullptr && lock_biased(section.worker, mutex, seen)) return WEFT_OK;
@@ -304,6 +337,12 @@ using namespace weft::rt;
 
 int weft_mutex_lock(weft_mutex_t* mutex) {
   return lock_with(mutex, [](Mutex& m) { return lock_slow(m, Rank::kNormal, kNever); });
+}
+
+int weft_mutex_open(weft_mutex_t* mutex) {
+  if (mutex == nullptr) return WEFT_ERR_INVALID;
+  mutex_open(mutex_of(mutex), 0);
+  return WEFT_OK;
 }
 
 int weft_mutex_lock_until(weft_mutex_t* mutex, uint64_t deadline) {

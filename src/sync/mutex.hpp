@@ -23,11 +23,16 @@ namespace weft::rt {
 namespace mutex_bit {
 inline constexpr uint32_t kNoBias = 1u << 4;    // it has been wanted by several workers, and is ordinary for good
 inline constexpr uint32_t kDeciding = 1u << 5;  // with kLocked and kQueue: its bias is just being taken away
+inline constexpr uint32_t kOpenMark = 1u << 6;  // with kNoBias: no ULT is handed it
+inline constexpr unsigned kFrontShift = 7;      // a number that a front-end has left, with kOpenMark
+inline constexpr uint32_t kFrontMarks = 3u << kFrontShift;
+// What may be there where nobody has it or wants it. Once set, they stay; nobody sets them while kQueue is set.
+inline constexpr uint32_t kMarks = kNoBias | kOpenMark | kFrontMarks;
 // From kTagShift on: the tag of the worker that has it to itself; then the other bits are 0.
 }  // namespace mutex_bit
 
 struct Mutex {
-  // any thread: kLocked, kWaiters, kQueue, kWoken, kNoBias; or a worker's number and nothing else
+  // any thread: kLocked, kWaiters, kQueue, kWoken, kMarks; or a worker's number and nothing else
   std::atomic<uint32_t> state;
   // biased: that worker; see held::. Otherwise the holder: which worker has come, and how often in a row
   std::atomic<uint32_t> held;
@@ -42,8 +47,11 @@ struct Mutex {
 };
 static_assert(sizeof(Mutex) == sizeof(weft_mutex_t) && alignof(Mutex) == alignof(weft_mutex_t));
 static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
+static_assert(offsetof(Mutex, held) == offsetof(weft_mutex_t, held));
 static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+// WEFT_MUTEX_OPEN_INIT
+static_assert((mutex_bit::kNoBias | mutex_bit::kOpenMark) == 0x50);
 
 // Values of `held` while the mutex is biased.
 namespace held {
@@ -55,6 +63,13 @@ inline constexpr uint32_t kChanging = 2;  // the worker is about to say kNo or k
 inline bool is_biased(uint32_t state) noexcept { return state >= 1u << kTagShift; }
 
 inline Mutex& mutex_of(weft_mutex_t* mutex) noexcept { return *reinterpret_cast<Mutex*>(mutex); }
+
+// Makes it open, and leaves a number in it. Not in a section.
+void mutex_open(Mutex& mutex, uint32_t front) noexcept;
+inline uint32_t mutex_front(const Mutex& mutex) noexcept {
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  return is_biased(seen) ? 0 : (seen & mutex_bit::kFrontMarks) >> mutex_bit::kFrontShift;
+}
 
 // For operations that are inside a section already (the condition variable).
 // WEFT_OK, or CONTEXT: it would have to wait and may not. The section's worker may be another one.

@@ -46,7 +46,7 @@ enum class WorkerState : uint32_t {
   kStopped,   // whoever joined it owns it
 };
 
-inline constexpr unsigned kTagShift = 8;
+inline constexpr unsigned kTagShift = 10;
 
 struct alignas(64) Worker {
   explicit Worker(void* lane_memory) noexcept : lane(this, lane_memory) {}

@@ -158,6 +158,16 @@ TEST_F(MutexBias, WithAConditionVariable) {
   klt.join();
 }
 
+TEST_F(MutexBias, EndsWhereItBecomesOpen) {
+  ASSERT_TRUE(ok(weft_mutex_lock(&mutex)));
+  EXPECT_TRUE(ok(weft_mutex_open(&mutex)));
+  EXPECT_FALSE(biased(mutex));
+  EXPECT_TRUE(fails(WEFT_ERR_BUSY, weft_mutex_trylock(&mutex)));
+  EXPECT_TRUE(ok(weft_mutex_unlock(&mutex)));
+  lock_and_unlock(mutex, 100);
+  EXPECT_FALSE(biased(mutex));
+}
+
 TEST_F(MutexBias, OutlivesTheRuntime) {
   EXPECT_TRUE(ok(weft_finalize()));
   ASSERT_TRUE(biased(mutex));

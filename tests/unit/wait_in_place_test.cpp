@@ -1,5 +1,6 @@
 // weft_wait_in_place(): a unit whose worker waits with it.
 #include "support/runtime_fixture.hpp"
+#include "sync/wait_queue.hpp"
 
 namespace {
 
@@ -137,6 +138,133 @@ TEST_F(WaitInPlace, Ends) {
     EXPECT_TRUE(weft_wait_in_place(false));
     EXPECT_TRUE(weft_wait_in_place(false));
   });
+}
+
+// ---- an open mutex: who waits for it in place may keep the one from running that was woken for it ----
+
+struct OpenMutex : WaitInPlace {
+  void lock() { EXPECT_TRUE(ok(weft_mutex_lock(&mutex))); }
+  void unlock() { EXPECT_TRUE(ok(weft_mutex_unlock(&mutex))); }
+  void lock_in_place() {
+    InPlace in_place;
+    lock();
+  }
+  bool has_waiter() { return (std::atomic_ref(mutex.state).load() & weft::rt::sync_bit::kWaiters) != 0; }
+
+  weft_mutex_t mutex = WEFT_MUTEX_OPEN_INIT;
+};
+
+// It is free when the holder has unlocked it, also where a ULT of this worker waits.
+TEST_F(OpenMutex, IsNotHandedToAUlt) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  Call waiter([&] {
+    lock();
+    unlock();
+  });
+  Call holder([&] {
+    lock();
+    weft_unit_t unit = waiter.ult(&attr);
+    EXPECT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+    unlock();
+    lock_in_place();
+    unlock();
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  });
+  weft_unit_t unit = holder.ult(&attr);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+// Who is in the way is preferred.
+TEST_F(OpenMutex, IsGivenFirstToWhoWaitsInPlace) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  lock();
+  Call ult([&] {
+    lock();
+    unlock();
+  });
+  Call tasklet([&] {
+    lock_in_place();
+    unlock();
+  });
+  weft_unit_t units[] = {ult.ult(&attr), nullptr, nullptr};
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(units[0]) == WEFT_UNIT_BLOCKED; }));
+  units[1] = tasklet.tasklet(&attr);
+  EXPECT_TRUE(ok(weft_sleep(5'000'000)));  // it waits now, most times
+  units[2] = ult.ult(&attr);
+  unlock();
+  EXPECT_TRUE(ok(weft_free_many(3, units)));
+}
+
+// Who has been woken and cannot run does not count as the one who comes for it.
+TEST_F(OpenMutex, WakesWhoWaitsInPlaceThoughAnotherIsUnderWay) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  lock();
+  Call ult([&] {
+    lock();
+    unlock();
+  });
+  std::atomic<int> step = 0;
+  Call in_the_way([&] {
+    step = 1;
+    while (step != 2) {
+    }
+    lock_in_place();
+    unlock();
+  });
+  weft_unit_t units[] = {ult.ult(&attr), nullptr};
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(units[0]) == WEFT_UNIT_BLOCKED; }));
+  units[1] = in_the_way.ult(&attr);
+  ASSERT_TRUE(wait_until([&] { return step == 1; }));
+  unlock();  // wakes the first, behind the second
+  lock();
+  step = 2;
+  ASSERT_TRUE(wait_until([&] { return has_waiter(); }));
+  EXPECT_TRUE(ok(weft_sleep(1'000'000)));
+  unlock();
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+}
+
+// ULTs, tasklets and threads at once; and it may become open late.
+TEST_F(OpenMutex, KeepsEverybodyElseOut) {
+  constexpr int kTimes = 500;
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  for (const bool from_the_start : {true, false}) {
+    mutex = WEFT_MUTEX_INIT;
+    if (from_the_start) mutex = WEFT_MUTEX_OPEN_INIT;
+    int counter = 0;
+    const auto work = [&](bool in_place) {
+      for (int i = 0; i < kTimes; ++i) {
+        EXPECT_TRUE(ok(weft_mutex_open(&mutex)));
+        if (in_place) {
+          lock_in_place();
+        } else {
+          lock();
+        }
+        ++counter;
+        if (i % 8 == 0) std::this_thread::yield();
+        unlock();
+        if (i % 32 == 0 && !in_place) weft_yield();
+      }
+    };
+    Call ult([&] { work(false); });
+    Call spinner([&] { work(true); });
+    std::vector<weft_unit_t> units;
+    for (int i = 0; i < 4; ++i) {
+      for (const weft_unit_attr_t* where : {&attr, static_cast<const weft_unit_attr_t*>(nullptr)}) {
+        units.push_back(ult.ult(where));
+        units.push_back(spinner.ult(where));
+        units.push_back(spinner.tasklet(where));
+      }
+    }
+    std::thread klt([&] { work(false); });
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    klt.join();
+    EXPECT_EQ(counter, 25 * kTimes);
+  }
 }
 
 }  // namespace
