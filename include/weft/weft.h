@@ -429,6 +429,8 @@ WEFT_API int weft_invoke(weft_fn fn, void* arg);
 // Context: any, also a signal handler. Waits for the file, and at most 0.2 s for each KLT that does not answer.
 // Errors: UNINITIALIZED, BUSY (another dump is being written), INVALID (the file took not all of it).
 WEFT_API int weft_dump(int fd);
+// The same of one unit, without a first and a last line. Nothing, if it has been freed.
+WEFT_API int weft_dump_unit(int fd, weft_unit_t unit);
 
 #ifdef __cplusplus
 }

@@ -260,7 +260,11 @@ void end() noexcept { busy.store(false, std::memory_order_release); }
 
 }  // namespace
 
-int dump(int fd, const Registers& here) noexcept {
+namespace {
+
+// show(report), while nobody else writes a report and the runtime stays.
+template <class F>
+int write_report(int fd, const Registers& here, F&& show) noexcept {
   if (!runtime.running.load(std::memory_order_seq_cst)) return WEFT_ERR_UNINITIALIZED;
   if (!begin()) return WEFT_ERR_BUSY;
   const int error = errno;
@@ -268,16 +272,24 @@ int dump(int fd, const Registers& here) noexcept {
   if (runtime.running.load(std::memory_order_seq_cst)) {
     Text out(fd);
     Report report{out, here, own_tid()};
-    out << "weft: dump of process " << getpid() << "\n";
-    say_what_lacks(out);
-    show_workers(report);
-    unit_for_each(show_if_not_shown, &report);
-    out << kEnd;
+    show(report);
     written = out.flush();
   }
   end();
   errno = error;
   return written ? WEFT_OK : WEFT_ERR_INVALID;
+}
+
+}  // namespace
+
+int dump(int fd, const Registers& here) noexcept {
+  return write_report(fd, here, [](Report& report) {
+    report.out << "weft: dump of process " << getpid() << "\n";
+    say_what_lacks(report.out);
+    show_workers(report);
+    unit_for_each(show_if_not_shown, &report);
+    report.out << kEnd;
+  });
 }
 
 bool dump_waiting(int fd, const char* sentence) noexcept {
@@ -347,3 +359,10 @@ void inspect_forget() noexcept {
 }  // namespace weft::rt
 
 int weft_dump(int fd) { return weft::rt::dump(fd, weft::rt::registers_here()); }
+
+int weft_dump_unit(int fd, weft_unit_t unit) {
+  using namespace weft::rt;
+  if (unit == nullptr) return WEFT_ERR_INVALID;
+  const auto* const which = reinterpret_cast<const Unit*>(unit);
+  return write_report(fd, registers_here(), [which](Report& report) { show_unit(report, which); });
+}

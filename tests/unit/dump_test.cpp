@@ -148,6 +148,26 @@ TEST_F(Dump, ABlockedUlt) {
   release({unit});
 }
 
+// What the whole dump says of it, and no more; of the caller and of one that runs elsewhere too.
+TEST_F(Dump, OneUnit) {
+  weft_unit_t waiter = start(dumped_waits, "waiter");
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(waiter) == WEFT_UNIT_BLOCKED; }));
+  weft_unit_t spinner = start(dumped_spins, "spinner");
+  while (arrived < 2) usleep(100);
+  const auto said_of = [](weft_unit_t unit) {
+    const File file;
+    EXPECT_TRUE(ok(weft_dump_unit(file.fd(), unit)));
+    return file.text();
+  };
+  EXPECT_TRUE(has(said_of(waiter), "^\nULT 0x[0-9a-f]+ \"waiter\": blocked, waits for an event[^]*dumped_waits\\+"));
+  EXPECT_EQ(said_of(waiter).find("spinner"), std::string::npos);
+  EXPECT_TRUE(has(said_of(spinner), "\"spinner\": running, on KLT [0-9]+\n[^]*dumped_spins_innermost"));
+  EXPECT_TRUE(has(said_of(weft_self()), "\\(main\\)[^]*: running, on KLT [0-9]+\n  #0 .*weft_dump_unit")) << said_of(weft_self());
+  on_klt([&] { EXPECT_TRUE(has(said_of(waiter), "dumped_waits_innermost")); });
+  release({spinner, waiter});
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_dump_unit(STDERR_FILENO, nullptr)));
+}
+
 TEST_F(Dump, ASuspendedUlt) {
   weft_unit_t unit = start(dumped_suspends, "sleeper");
   ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
