@@ -1,23 +1,33 @@
 // control.cpp: yield, suspend, resume, exit: what a ULT does to itself.
 #include <sched.h>
 
+#include "api/control.hpp"
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
+#include "worker/bell.hpp"
 #include "worker/direct.hpp"
 #include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
-namespace {
 
 void yield_action(Worker* worker, Unit* unit, void*) {
+  watch_unit(worker, unit, UnitEvent::kYield);
   unit_transition(unit, UnitState::kReady);
-  push_ready_private(worker, unit);
+  if (__builtin_expect((unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0, 0)) {
+    move_unit(worker, unit);
+  } else {
+    push_ready_private(worker, unit);
+  }
 }
+
+namespace {
 
 void yield_to_action(Worker* worker, Unit* unit, void* target) {
   yield_action(worker, unit, nullptr);
-  worker->dispatch_first = static_cast<Unit*>(target);
+  dispatch_next(worker, static_cast<Unit*>(target));
 }
 
 // Uses up a resume that came first. An exchange: a resumer that still finds the old token leaves it at that,
@@ -25,32 +35,35 @@ void yield_to_action(Worker* worker, Unit* unit, void* target) {
 // look at its condition could come first, and the resume that follows be lost. tests/model/suspend.pml.
 void use_up_resume(Unit* unit) noexcept { unit->token.exchange(kTokenNone, std::memory_order_acq_rel); }
 
+}  // namespace
+
 void suspend_action(Worker* worker, Unit* unit, void*) {
   unit_note_wait(unit, WaitKind::kSuspend, nullptr);
+  watch_unit(worker, unit, UnitEvent::kSuspend);
   unit_transition(unit, UnitState::kBlocked);
   uint8_t none = kTokenNone;
   // Release, pairs with the acquire in weft_resume(): the context is complete.
   if (unit->token.compare_exchange_strong(none, kTokenParked, std::memory_order_acq_rel)) return;
   use_up_resume(unit);
+  watch_unit(worker, unit, UnitEvent::kResume);
   unit_transition(unit, UnitState::kReady);
   push_ready_private(worker, unit);
 }
 
+namespace {
+
 bool nothing_else_ready(Worker* worker) noexcept {
   Lane* lane = &worker->lane;
-  return worker->home == lane && worker->parent == nullptr && lane->ring_empty() && lane->forks_empty() &&
+  return worker->ring == lane && worker->parent == nullptr && worker->dispatch_first == nullptr && lane->ring_empty() && lane->forks_empty() &&
          !lane->has_shared() && !lane->has_inbox();
 }
 
-// It has to leave all the same: it was migrated, or its worker is to get another scheduler.
+// It has to leave all the same: it was migrated, or its worker is to get another scheduler, or is called.
 bool has_to_leave(Worker* worker, const Unit* unit) noexcept {
-  return worker->new_sched.load(std::memory_order_relaxed) != nullptr ||
+  return worker->new_sched.load(std::memory_order_relaxed) != nullptr || bell_calls(worker) ||
+         (unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0 ||
          (unit->homed.load(std::memory_order_relaxed) &&
           unit->pool.load(std::memory_order_relaxed) != &worker->lane);
-}
-
-bool is_ult(const Unit* unit) noexcept {
-  return unit != nullptr && !unit_is(unit, flag::kTasklet);
 }
 
 bool take_ready(Worker* worker, Unit* target) noexcept {
@@ -59,20 +72,11 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   return pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, target);
 }
 
-// Ends the unit if it has been cancelled.
-[[gnu::always_inline]] inline void obey_cancellation(Worker* worker, Unit* unit) noexcept {
-  if (__builtin_expect(unit->cancelled.load(std::memory_order_relaxed), 0)) exit_unit(worker, unit);
-}
+}  // namespace
 
-// After a direct switch: the caller has been resumed, by whatever KLT.
 [[gnu::noinline]] int end_cancelled(Unit* unit) noexcept {
   exit_unit(guard_worker(), unit);
   __builtin_unreachable();
-}
-
-[[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {
-  if (__builtin_expect(unit->cancelled.load(std::memory_order_relaxed), 0)) return end_cancelled(unit);
-  return guard_leave_ok(guard_worker());
 }
 
 [[gnu::noinline]] void yield_slow() noexcept {
@@ -84,7 +88,12 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   Unit* unit = klt_current();
   if (is_ult(unit)) {
     obey_cancellation(worker, unit);
-    if (!nothing_else_ready(worker) || has_to_leave(worker, unit)) {
+    bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit);
+    if (!leave) {
+      timers_look(worker);  // the scheduler, which would look, does not get its turn
+      leave = !nothing_else_ready(worker);
+    }
+    if (leave) {
       const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
       if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
       worker = leave_unit(worker, unit, yield_action, nullptr);
@@ -94,6 +103,8 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   }
   guard_leave(worker);
 }
+
+namespace {
 
 [[gnu::noinline]] int yield_to_slow(weft_unit_t handle) noexcept {
   Unit* target = live_unit(handle);
@@ -192,6 +203,7 @@ int weft_resume(weft_unit_t handle) {
     // Acquire, pairs with the release in suspend_action().
     if (!unit->token.compare_exchange_weak(token, next, std::memory_order_acq_rel)) continue;
     if (token == kTokenParked) {
+      watch_unit(worker, unit, UnitEvent::kResume);
       unit_transition(unit, UnitState::kReady);
       make_ready(worker, unit);
     }

@@ -28,6 +28,9 @@ inline void recycle_fresh(Worker* worker, Unit* unit) noexcept {
   }
 }
 
+// The function of a ULT that runs a stacked scheduler.
+void stacked_main(void* sched);
+
 // Where units of foreign threads go.
 Pool* foreign_home() noexcept;
 

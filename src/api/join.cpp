@@ -3,6 +3,7 @@
 // A fresh unit that nobody has started is run here and now, on the joiner's stack (docs/running.md). The
 // fast path is the one where it lies in the ring of the joiner's own worker: then no atomic
 // instruction is needed.
+#include "api/control.hpp"
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
 #include "unit/local.hpp"
@@ -16,6 +17,17 @@
 namespace weft::rt {
 namespace {
 
+// The joiner has come with its child to another worker, which may not be one that runs the joiner.
+[[gnu::noinline]] Worker* go_home(Worker* worker, Unit* self) noexcept {
+  if (!unit_is(self, flag::kFront) || may_pop(worker, self->pool.load(std::memory_order_relaxed))) return worker;
+  return leave_unit(worker, self, yield_action, nullptr);
+}
+
+// A front-end's unit is not where another worker could take it, with its joiner, and its joiner could not go on.
+bool claim_allowed(const Unit* unit, const Pool* pool) noexcept {
+  return !unit_is(unit, flag::kFront) || pool->schedulers.load(std::memory_order_relaxed) == 1;
+}
+
 // Runs a fresh ULT, just taken out of its pool, on the stack of its joiner `self`. Returns the worker.
 [[gnu::always_inline]] inline Worker* run_claimed_ult(Worker* worker, Unit* self, Unit* unit) noexcept {
   weft_fn fn = unit->fn;
@@ -26,10 +38,11 @@ namespace {
   klt_set_current(unit);
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
-  worker = guard_enter_on_klt();
+  Worker* const now = guard_enter_on_klt();
   klt_set_current(self);
   if (__builtin_expect(saved, 0)) restore_exceptions(self);
-  return worker;
+  // A child that was told to go elsewhere, or whose pool has become others' too, is homed.
+  return __builtin_expect(unit->homed.load(std::memory_order_relaxed), 0) ? go_home(now, self) : now;
 }
 
 [[gnu::always_inline]] inline Worker* run_claimed_tasklet(Worker* worker, Unit* self, Unit* unit) noexcept {
@@ -61,11 +74,11 @@ namespace {
   return worker;
 }
 
-// The header of a unit that its joiner may run: fresh, not cancelled, no attribute but a name and a priority.
+// The header of a unit that its joiner may run: fresh, nothing requested, no attribute but a name and a priority.
 constexpr uint64_t kPlainUlt = unit_header_of(UnitState::kFresh, flag::kClaimable, 0, false);
 constexpr uint64_t kPlainTasklet =
     unit_header_of(UnitState::kFresh, flag::kClaimable | flag::kTasklet, 0, false);
-constexpr uint64_t kMayDiffer = uint64_t{flag::kTasklet | flag::kCold | flag::kNamed} << 32 |
+constexpr uint64_t kMayDiffer = uint64_t{flag::kTasklet | flag::kCold | flag::kNamed | flag::kFront} << 32 |
                                 uint64_t{0xff} << 8;  // marked: it may have an id
 constexpr uint64_t kHeaderMask = kHeaderButPriority & ~kMayDiffer;
 static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
@@ -105,7 +118,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   if (worker != nullptr && (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() &&
       unit->joiner.load(std::memory_order_relaxed) == 0) {
     Pool* pool = unit->pool.load(std::memory_order_relaxed);
-    if (pool->builtin && may_pop(worker, pool) && pool->try_claim(worker, unit)) {
+    if (pool->builtin && may_pop(worker, pool) && claim_allowed(unit, pool) && pool->try_claim(worker, unit)) {
       worker = run_claimed(worker, unit, unit_is(unit, flag::kTasklet));
       // Release: a foreign thread may ask.
       unit->joiner.store(kJoinDone, std::memory_order_release);
@@ -127,7 +140,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 // The destructors of its unit-local values are the user's code: the guard is down meanwhile.
 [[gnu::noinline]] Worker* drop_values(Worker* worker, Unit* unit) noexcept {
   section_leave(worker);
-  locals_destroy(unit);
+  unit_drop_values(unit);
   worker = section_enter();
   unit_clear_cold(unit);
   return worker;

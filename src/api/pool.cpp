@@ -58,7 +58,10 @@ size_t weft_pool_size(weft_pool_t pool) { return pool != nullptr ? from_handle(p
 weft_unit_t weft_pool_pop(weft_pool_t pool) {
   if (pool == nullptr) return nullptr;
   Worker* worker = section_enter();
-  if (worker != nullptr) timers_look(worker);  // a user's scheduler may look for nothing but units
+  if (worker != nullptr) {
+    timers_look(worker);  // a user's scheduler may look for nothing but units
+    run_deferred(worker);
+  }
   Unit* unit = from_handle(pool)->pop(worker);
   section_leave(worker);
   return to_handle(unit);
@@ -70,7 +73,8 @@ int weft_pool_push(weft_pool_t pool, weft_unit_t unit) {
   Unit* pushed = from_handle(unit);
   const UnitState state = unit_state(pushed);
   if (state != UnitState::kFresh && state != UnitState::kReady) return WEFT_ERR_STATE;
-  if (pushed->inside.load(std::memory_order_relaxed) != 0) return WEFT_ERR_STATE;
+  const uint32_t inside = pushed->inside.load(std::memory_order_relaxed);
+  if (inside != 0 && (inside & kRanOn) == 0) return WEFT_ERR_STATE;
   Worker* worker = section_enter();
   pushed->pool.store(to, std::memory_order_relaxed);
   pushed->flags.clear(flag::kDirect);

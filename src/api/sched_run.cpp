@@ -4,6 +4,7 @@
 #include "api/handles.hpp"
 #include "base/spin_lock.hpp"
 #include "klt/guard.hpp"
+#include "worker/bell.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -14,12 +15,15 @@ namespace {
 void run_builtin(Sched* sched) noexcept {
   while (!weft_sched_should_stop(to_handle(sched))) {
     Worker* worker = guard_enter();
+    if (bell_calls(worker)) bell_answer(worker);
     Unit* unit = sched_pick(sched, worker);
     if (unit != nullptr) run_from_scheduler(worker, unit);
     guard_leave(guard_worker());
     if (unit == nullptr) weft_sched_idle(to_handle(sched));
   }
 }
+
+}  // namespace
 
 void stacked_main(void* arg) {
   auto* sched = static_cast<Sched*>(arg);
@@ -32,6 +36,8 @@ void stacked_main(void* arg) {
   sched->unit.store(nullptr, std::memory_order_relaxed);
   sched->stacked.store(false, std::memory_order_release);
 }
+
+namespace {
 
 // Stacked schedulers that sleep. Whoever wakes one takes its waiter; it leaves the list by itself.
 struct IdleScheds {
@@ -79,7 +85,8 @@ void idle_stacked(Worker* worker, Sched* sched) noexcept {
   enter_idle(sched);
   // Full fences here and in wake_for_pool(): either we see the unit, or the pusher sees us.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool awake = sched->exit.load() || sched->finish.load() || !sched_pools_empty(sched);
+  const bool awake = sched->exit.load() || !sched_pools_empty(sched) ||
+                     (sched->finish.load() && (!sched->patient || sched_done(sched)));
   // If somebody has taken the waiter already, its wake-up has to be waited for.
   if (!awake || sched->idle.exchange(nullptr, std::memory_order_seq_cst) == nullptr) {
     worker = waiter_wait(worker, waiter);

@@ -91,7 +91,10 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
       return error;
     }
   }
-  if (attr.name != nullptr) std::strncpy(unit->cold.name, attr.name, sizeof unit->cold.name - 1);
+  if (attr.name != nullptr) {
+    std::strncpy(unit->cold.name, attr.name, sizeof unit->cold.name - 1);
+    unit->cold.name[sizeof unit->cold.name - 1] = '\0';
+  }
   if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
   if ((flags & flag::kFpOwn) != 0) unit->cold.fp = fp_save();
   const bool homed = attr.pool != nullptr || attr.worker != nullptr || attr.pinned;
@@ -129,7 +132,7 @@ template <bool kTasklet>
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return create_slow(kTasklet, fn, arg, attr, out);
   Lane* lane = &worker->lane;
-  if (__builtin_expect(worker->home != lane || worker->units.head == nullptr || lane->ring_full(), 0)) {
+  if (__builtin_expect(worker->ring == nullptr || worker->units.head == nullptr || lane->ring_full(), 0)) {
     return create_slow(kTasklet, fn, arg, attr, out);
   }
   Unit* unit = worker->units.pop_unchecked();
@@ -188,7 +191,7 @@ int weft_cancel(weft_unit_t handle) {
   if (unit == nullptr) return WEFT_ERR_INVALID;
   if (unit_is(unit, flag::kPrimary)) return WEFT_ERR_CONTEXT;
   unit_mark(unit);
-  unit->cancelled.store(true, std::memory_order_release);
+  unit->requests.fetch_or(kCancelRequest, std::memory_order_release);
   static_cast<void>(weft_resume(handle));  // if it has suspended itself, it ends now
   return WEFT_OK;
 }

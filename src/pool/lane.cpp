@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "klt/hand_over.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -17,11 +18,11 @@ T** map_array(size_t length) noexcept {
   return memory != MAP_FAILED ? static_cast<T**>(memory) : nullptr;
 }
 
-// Only its worker may run it: it is pinned, or runs on the stack of a unit that is.
+// Only its worker may run it: it is pinned, or a front-end's, or runs on the stack of such a unit.
 bool stays_here(const Unit* unit) noexcept {
-  if (unit_is(unit, flag::kPinned)) return true;
-  return unit->state.load(std::memory_order_relaxed) != UnitState::kFresh &&
-         unit_is(unit->host, flag::kPinned);
+  constexpr uint32_t kStays = flag::kPinned | flag::kFront;
+  if (unit_is(unit, kStays)) return true;
+  return unit->state.load(std::memory_order_relaxed) != UnitState::kFresh && unit_is(unit->host, kStays);
 }
 
 }  // namespace
@@ -69,7 +70,14 @@ void Lane::grow() noexcept {
 }
 
 void Lane::push(Worker* worker, Unit* unit) {
-  if (worker != nullptr && &worker->lane == this) {
+  if (is_listed()) {
+    unit->flags.clear(flag::kDirect);
+    // It may take its joiner along to another worker.
+    if (unit->state.load(std::memory_order_relaxed) != UnitState::kFresh && unit->host != unit) {
+      unit->homed.store(true, std::memory_order_relaxed);
+    }
+    push_shared(unit);
+  } else if (worker != nullptr && &worker->lane == this) {
     push_private(unit);
   } else if (stays_here(unit)) {
     push_inbox(unit);
@@ -79,6 +87,8 @@ void Lane::push(Worker* worker, Unit* unit) {
 }
 
 Unit* Lane::pop(Worker* worker) {
+  if (__builtin_expect(listing.load(std::memory_order_relaxed), 0) && worker == lane_owner) make_listed(worker);
+  if (is_listed()) return has_shared() ? pop_shared() : nullptr;
   if (worker == nullptr || &worker->lane != this) return try_steal();
   if (has_inbox()) drain_inbox();
   if ((++worker->tick & kLookRound) == 0 && has_shared()) {
@@ -89,8 +99,8 @@ Unit* Lane::pop(Worker* worker) {
 }
 
 size_t Lane::size() {
-  const uint32_t ring = ring_tail.load(std::memory_order_relaxed) -
-                        ring_head.load(std::memory_order_relaxed);
+  const uint32_t ring = ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) -
+                        static_cast<uint32_t>(holes.load(std::memory_order_relaxed));
   return ring + shared_count.load(std::memory_order_relaxed) +
          inbox_count.load(std::memory_order_relaxed);
 }
@@ -111,11 +121,65 @@ bool Lane::try_claim(Worker* worker, Unit* unit) {
   return here;
 }
 
+bool Lane::try_remove(Worker* worker, Unit* unit) {
+  if (!is_listed()) {
+    if (worker == nullptr || worker != lane_owner) return false;
+    if (has_inbox()) drain_inbox();
+    return remove_private(unit);
+  }
+  lock.lock();
+  const bool here = is_in(unit, this);
+  if (here) {
+    shared.remove(unit);
+    mark_out(unit);
+    shared_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  lock.unlock();
+  return here;
+}
+
+void Lane::for_each(void (*f)(weft_unit_t, void*), void* arg) {
+  const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+  for (uint32_t i = ring_head.load(std::memory_order_relaxed); i != tail; ++i) {
+    if (Unit* unit = slots[i & mask]) f(to_handle(unit), arg);
+  }
+  lock.lock();
+  inbox.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
+  shared.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
+  lock.unlock();
+}
+
+void Lane::make_listed(Worker* owner) noexcept {
+  lock.lock();
+  if (!is_listed()) {
+    // What was in the ring comes first: it was there first, but for what others have put into the inbox since.
+    while (Unit* unit = pop_private()) list(unit);
+    while (Unit* unit = inbox.pop_front()) {
+      inbox_count.fetch_sub(1, std::memory_order_relaxed);
+      list(unit);
+    }
+    owner->ring = nullptr;
+    owner->direct = false;
+    // Under the lock, so that a pusher to the inbox sees it.
+    listed.store(true, std::memory_order_release);
+  }
+  listing.store(false, std::memory_order_relaxed);
+  lock.unlock();
+}
+
+void Lane::list(Unit* unit) noexcept {
+  unit->flags.clear(flag::kDirect);
+  mark_in(unit, this);
+  shared.push_back(unit);
+  shared_count.fetch_add(1, std::memory_order_seq_cst);
+}
+
 void Lane::forget_units() noexcept {
   std::memset(slots, 0, (size_t{mask} + 1) * sizeof *slots);
   ring_head.store(0, std::memory_order_relaxed);
   ring_tail.store(0, std::memory_order_relaxed);
   barren_tail.store(~uint32_t{0}, std::memory_order_relaxed);
+  holes.store(0, std::memory_order_relaxed);
   shared = UnitList{};
   inbox = UnitList{};
   shared_count.store(0, std::memory_order_relaxed);
@@ -142,10 +206,14 @@ unsigned Lane::publish(Worker* maker, unsigned most) noexcept {
     if (unit == nullptr) continue;
     if (stays_here(unit)) continue;
     slots[i & mask] = nullptr;
+    count_holes(1);
     push_shared(unit);
     ++done;
   }
-  while (head != tail && slots[head & mask] == nullptr) ++head;
+  while (head != tail && slots[head & mask] == nullptr) {
+    ++head;
+    count_holes(-1);
+  }
   ring_head.store(head, std::memory_order_relaxed);
   if (done == 0) barren_tail.store(tail, std::memory_order_relaxed);
   return done;
@@ -170,7 +238,11 @@ void Lane::settle_forks(Worker* maker) noexcept {
     Unit* unit = make_fork_unit(maker, *i);
     WEFT_CHECK(unit != nullptr && "out of memory for work units");
     *i = nullptr;
-    push_private(unit);
+    if (is_listed()) {
+      push_shared(unit);
+    } else {
+      push_private(unit);
+    }
   }
   fork_low.store(fork_start, std::memory_order_relaxed);
   fork_top.store(fork_start, std::memory_order_relaxed);
@@ -224,9 +296,29 @@ Unit* Lane::pop_shared() noexcept {
   return unit;
 }
 
+void lane_list(Lane& lane, void (*yield)()) noexcept {
+  Worker* const owner = lane.lane_owner;
+  lane.listing.store(true, std::memory_order_seq_cst);
+  // Acquire, pairs with the release in make_listed().
+  while (!lane.listed.load(std::memory_order_acquire)) {
+    Worker* mine = section_enter();
+    const WorkerState state = owner->state.load(std::memory_order_acquire);
+    if (mine == owner || state == WorkerState::kNew || state == WorkerState::kStopped) {
+      lane.make_listed(owner);
+    } else if (Klt* victim = take_begin(owner)) {
+      lane.make_listed(owner);
+      take_retract(owner, victim);
+    } else {
+      wake_worker(owner);
+    }
+    section_leave(mine != nullptr ? guard_worker() : nullptr);
+    if (!lane.is_listed()) yield();
+  }
+}
+
 Unit* Lane::try_steal() noexcept {
   if (!has_shared() || !lock.try_lock()) return nullptr;
-  Unit* unit = shared.pop_front();
+  Unit* unit = is_listed() ? nullptr : shared.pop_front();
   if (unit != nullptr) {
     mark_out(unit);
     shared_count.fetch_sub(1, std::memory_order_relaxed);
@@ -246,8 +338,12 @@ void Lane::push_shared(Unit* unit) noexcept {
 
 void Lane::push_inbox(Unit* unit) noexcept {
   lock.lock();
-  inbox.push_back(unit);
-  inbox_count.fetch_add(1, std::memory_order_seq_cst);
+  if (is_listed()) {
+    list(unit);
+  } else {
+    inbox.push_back(unit);
+    inbox_count.fetch_add(1, std::memory_order_seq_cst);
+  }
   lock.unlock();
 }
 

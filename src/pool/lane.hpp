@@ -6,6 +6,9 @@
 //   shared  units that others may take: a list under a lock.
 //   inbox   units from elsewhere that only this worker may run: under the same lock.
 //
+// A lane that somebody else is to consume too (a scheduler of another worker, a thread that pops) is *listed*, for
+// good: all of its units are in `shared`, first in, first out, and the ring stays empty.
+//
 // Units get from the private to the shared part when somebody is hungry: the owner looks at one word
 // (its KLT's attention) when it lowers the guard. If it does not do so for a while because its ULT
 // computes, the hungry worker does it in its place, by the handshake of klt/README.md ("taking"):
@@ -21,7 +24,7 @@
 //     null: a unit is in the ring if slots[unit->slot & mask] is that unit.
 //  3. All forks in `forks` belong to the stack that runs now: a ULT that suspends turns them into
 //     units first, oldest first.
-//  4. A unit that only this worker may run is never in `shared`.
+//  4. A unit that only this worker may run is never in `shared` unless the lane is listed.
 #pragma once
 
 #include <atomic>
@@ -49,6 +52,8 @@ struct Lane final : Pool {
   Unit* pop(Worker* worker) override;
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;
+  bool try_remove(Worker* worker, Unit* unit) override;
+  void for_each(void (*f)(weft_unit_t, void*), void* arg) override;  // owner, or listed
   void forget_units() noexcept override;  // forks are left where they are
 
   // ---- owner, guard up (or a taker)
@@ -81,6 +86,7 @@ struct Lane final : Pool {
         ring_head.store(head, std::memory_order_relaxed);
         return unit;
       }
+      count_holes(-1);
     }
     ring_head.store(head, std::memory_order_relaxed);
     return nullptr;
@@ -125,6 +131,8 @@ struct Lane final : Pool {
     } else if (number + 1 == ring_tail.load(std::memory_order_relaxed)) {
       ring_tail.store(number, std::memory_order_relaxed);
       barren_tail.store(head - 1, std::memory_order_relaxed);  // the next push moves it back to where it was
+    } else {
+      count_holes(1);
     }
     return true;
   }
@@ -155,6 +163,10 @@ struct Lane final : Pool {
   Unit* try_steal() noexcept;        // oldest; gives up if somebody else holds the lock
   void push_shared(Unit* unit) noexcept;
   void push_inbox(Unit* unit) noexcept;
+  // Whether all units are in `shared`, for several consumers.
+  bool is_listed() const noexcept { return listed.load(std::memory_order_relaxed); }
+  // The owner, or who has the private part otherwise: makes it so.
+  void make_listed(Worker* owner) noexcept;
   bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
   bool has_inbox() const noexcept { return inbox_count.load(std::memory_order_relaxed) != 0; }
   // What could be published, seen from outside: may be stale.
@@ -182,6 +194,7 @@ struct Lane final : Pool {
   std::atomic<weft_fork_t**> fork_low;  // the oldest that is still here
   weft_fork_t** fork_start = nullptr;             // fork_start[-1] is null
   weft_fork_t** fork_end = nullptr;
+  std::atomic<int32_t> holes{0};  // slots between head and tail that are null
   // constant
   Unit** first_slots = nullptr;            // until it has grown
   weft_fork_t** first_fork_start = nullptr;
@@ -192,13 +205,22 @@ struct Lane final : Pool {
   UnitList inbox;
   std::atomic<uint32_t> shared_count{0};
   std::atomic<uint32_t> inbox_count{0};
+  std::atomic<bool> listing{false};  // the owner shall make it listed
+  std::atomic<bool> listed{false};   // written by who has the private part
 
  private:
+  void count_holes(int32_t change) noexcept {
+    holes.store(holes.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
+  }
+  void list(Unit* unit) noexcept;  // under the lock
   void grow() noexcept;
   void unmap_slots() noexcept;
   void unmap_forks() noexcept;
   Unit* make_fork_unit(Worker* maker, weft_fork_t* fork) noexcept;
 };
+
+// Makes a lane listed, and returns when it is. `yield` is called in between. Guard down.
+void lane_list(Lane& lane, void (*yield)()) noexcept;
 
 // The function of a unit that is made from a fork.
 void fork_unit_main(void* fork) noexcept;

@@ -87,6 +87,12 @@ bool PriorityOrder::remove(Unit* unit) noexcept {
   return true;
 }
 
+void PriorityOrder::take(Unit* unit) noexcept {
+  const uint32_t level = unit->slot.load(std::memory_order_relaxed);
+  lists_[level].remove(unit);
+  removed(level);
+}
+
 void PriorityOrder::removed(uint32_t level) noexcept {
   if (lists_[level].empty()) waiting_ &= ~(1u << level);
 }
@@ -153,6 +159,26 @@ bool SharedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
   }
   lock_.unlock();
   return claimed;
+}
+
+template <class Order>
+bool SharedListPool<Order>::try_remove(Worker*, Unit* unit) {
+  lock_.lock();
+  const bool here = is_in(unit, this);
+  if (here) {
+    order_.take(unit);
+    left(unit);
+    count(static_cast<size_t>(-1));
+  }
+  lock_.unlock();
+  return here;
+}
+
+template <class Order>
+void SharedListPool<Order>::for_each(void (*f)(weft_unit_t, void*), void* arg) {
+  lock_.lock();
+  order_.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
+  lock_.unlock();
 }
 
 template <class Order>
@@ -226,6 +252,26 @@ bool OwnedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
   left(unit);
   count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return true;
+}
+
+// The caller consumes.
+template <class Order>
+bool OwnedListPool<Order>::try_remove(Worker* worker, Unit* unit) {
+  owner_.store(pool_user(worker), std::memory_order_relaxed);
+  if (inbox_count_.load(std::memory_order_relaxed) != 0) drain();
+  if (!is_in(unit, this)) return false;
+  order_.take(unit);
+  left(unit);
+  count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return true;
+}
+
+template <class Order>
+void OwnedListPool<Order>::for_each(void (*f)(weft_unit_t, void*), void* arg) {
+  order_.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
+  lock_.lock();
+  inbox_.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
+  lock_.unlock();
 }
 
 template <class Order>

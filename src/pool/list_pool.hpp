@@ -30,6 +30,9 @@ class FifoOrder {
   void push(Unit* unit, uint32_t) noexcept { list_.push_back(unit); }
   Unit* pop(uint32_t) noexcept { return list_.pop_front(); }
   bool remove(Unit* unit) noexcept;
+  void take(Unit* unit) noexcept { list_.remove(unit); }  // whichever it is
+  template <class F>
+  void for_each(F&& f) const { list_.for_each(f); }
 
  private:
   UnitList list_;
@@ -40,6 +43,9 @@ class LifoOrder {
   void push(Unit* unit, uint32_t) noexcept;
   Unit* pop(uint32_t) noexcept { return list_.pop_back(); }
   bool remove(Unit* unit) noexcept;
+  void take(Unit* unit) noexcept { list_.remove(unit); }  // whichever it is
+  template <class F>
+  void for_each(F&& f) const { list_.for_each(f); }
 
  private:
   UnitList list_;
@@ -51,6 +57,9 @@ class DequeOrder {
   void push(Unit* unit, uint32_t who) noexcept;
   Unit* pop(uint32_t who) noexcept;
   bool remove(Unit* unit) noexcept;
+  void take(Unit* unit) noexcept { list_.remove(unit); }  // whichever it is
+  template <class F>
+  void for_each(F&& f) const { list_.for_each(f); }
 
  private:
   UnitList list_;
@@ -63,6 +72,11 @@ class PriorityOrder {
   Unit* pop(uint32_t) noexcept;
   // False also where something of higher priority waits: a joiner does not overtake that.
   bool remove(Unit* unit) noexcept;
+  void take(Unit* unit) noexcept;
+  template <class F>
+  void for_each(F&& f) const {
+    for (int level = WEFT_PRIORITIES; level-- > 0;) lists_[level].for_each(f);
+  }
 
  private:
   void removed(uint32_t level) noexcept;
@@ -89,6 +103,8 @@ class SharedListPool final : public ListPool {
  public:
   SharedListPool(weft_pool_kind_t kind, weft_access_t access) : ListPool(kind, access) {}
 
+  bool try_remove(Worker* worker, Unit* unit) override;
+  void for_each(void (*f)(weft_unit_t, void*), void* arg) override;
   void push(Worker* worker, Unit* unit) override;
   Unit* pop(Worker* worker) override;
   size_t size() override { return count_.load(std::memory_order_relaxed); }
@@ -108,6 +124,8 @@ class OwnedListPool final : public ListPool {
  public:
   OwnedListPool(weft_pool_kind_t kind, weft_access_t access) : ListPool(kind, access) {}
 
+  bool try_remove(Worker* worker, Unit* unit) override;
+  void for_each(void (*f)(weft_unit_t, void*), void* arg) override;
   void push(Worker* worker, Unit* unit) override;
   Unit* pop(Worker* worker) override;
   // Never less than what is in it; a unit on its way from the inbox may be counted twice.

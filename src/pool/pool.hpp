@@ -32,6 +32,11 @@ struct Pool {
   virtual size_t size() = 0;
   // Takes this fresh unit out if it is here. Built-in pools only.
   virtual bool try_claim(Worker*, Unit*) { return false; }
+  // Takes this unit out if it is here. Built-in pools only.
+  virtual bool try_remove(Worker*, Unit*) { return false; }
+  // Calls f for each unit, with the pool locked. Built-in pools only, of which one with a single consumer is not
+  // consumed meanwhile.
+  virtual void for_each(void (*)(weft_unit_t, void*), void*) {}
   // In a forked child: what was in it stayed behind in the parent.
   virtual void forget_units() noexcept {}
 
@@ -41,6 +46,7 @@ struct Pool {
   const bool builtin;
   const uint32_t id;  // never 0; tells where a unit is
   Worker* lane_owner = nullptr;  // a lane's
+  void* front = nullptr;         // a front-end's; written by whoever made the pool, before others know it
   // any thread
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
   std::atomic<uint64_t> consumers[kMaxWorkers / 64];  // workers whose main scheduler has it
@@ -66,6 +72,10 @@ inline void mark_out(Unit* unit) noexcept { unit->inside.store(0, std::memory_or
 inline bool is_in(const Unit* unit, const Pool* pool) noexcept {
   return unit->inside.load(std::memory_order_relaxed) == pool->id;
 }
+
+// A front-end's unit that is in no list: the index of the worker that ran it last, if it is not its lane's. So told
+// apart from the id of a pool.
+inline constexpr uint32_t kRanOn = uint32_t{1} << 31;
 
 // In a forked child: of all pools there are. User-defined ones keep what they have.
 void pools_forget_units() noexcept;

@@ -11,6 +11,14 @@ class UnitList {
   Unit* front() const noexcept { return head_; }
   Unit* back() const noexcept { return tail_; }
 
+  template <class F>
+  void for_each(F&& f) const {
+    for (Unit *unit = head_, *next; unit != nullptr; unit = next) {
+      next = unit->next;
+      f(unit);
+    }
+  }
+
   void push_back(Unit* unit) noexcept {
     unit->next = nullptr;
     unit->prev = tail_;

@@ -56,7 +56,7 @@ Unit* steal_from_lanes(Worker* worker) noexcept {
   unsigned i = random_below(worker, slots);
   for (unsigned left = slots; left > 0; --left, i = i + 1 == slots ? 0 : i + 1) {
     Worker* victim = runtime.workers[i].load(std::memory_order_acquire);
-    if (victim == nullptr || victim == worker || !victim->lane.has_shared()) continue;
+    if (victim == nullptr || victim == worker || !victim->lane.has_shared() || victim->lane.is_listed()) continue;
     if (Unit* unit = victim->lane.try_steal()) {
       count(worker->stats.steals);
       return unit;
@@ -104,7 +104,11 @@ Sched* make(size_t n, Pool* const* pools) noexcept {
     }
     sched->pools[sched->pool_count++] = sched->own_pool;
   } else {
-    WEFT_CHECK(n <= Sched::kMaxPools);
+    if (n > Sched::kMaxPools) sched->pools = new (std::nothrow) Pool*[n];
+    if (sched->pools == nullptr) {
+      delete sched;
+      return nullptr;
+    }
     for (size_t i = 0; i < n; ++i) sched->pools[sched->pool_count++] = pools[i];
   }
   for (size_t i = 0; i < sched->pool_count; ++i) {
@@ -141,6 +145,7 @@ void sched_destroy(Sched* sched) noexcept {
     sched->pools[i]->schedulers.fetch_sub(1, std::memory_order_release);
   }
   delete sched->own_pool;
+  if (sched->pools != sched->few) delete[] sched->pools;
   delete sched;
 }
 
@@ -171,16 +176,51 @@ bool sched_pools_empty(Sched* sched) noexcept {
   return true;
 }
 
+namespace {
+
+// Ready or fresh ones that are in no pool are on their way there, or somebody has popped them to run them. The
+// walk over all units is what keeps waiting free of counting; it is made only by schedulers that shall finish.
+struct Search {
+  const Pool* pool;
+  bool found = false;
+};
+
+bool has_waiting_units(const Pool* pool) noexcept {
+  Search search{pool};
+  unit_for_each(
+      [](Unit* unit, void* arg) {
+        auto* search = static_cast<Search*>(arg);
+        if (unit->pool.load(std::memory_order_relaxed) != search->pool) return;
+        const UnitState state = unit_state(unit);
+        if (state == UnitState::kRunning || state == UnitState::kFree || state >= UnitState::kTerminated) return;
+        search->found = true;
+      },
+      &search);
+  return search.found;
+}
+
+bool serves_alone(const Pool* pool) noexcept {
+  return pool->access == WEFT_ACCESS_PRIV || pool->schedulers.load(std::memory_order_relaxed) == 1;
+}
+
+}  // namespace
+
+bool sched_done(Sched* sched) noexcept {
+  if (!sched_pools_empty(sched)) return false;
+  for (size_t i = 0; sched->patient && i < sched->pool_count; ++i) {
+    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i])) return false;
+  }
+  return true;
+}
+
 bool sched_should_stop(Sched* sched) noexcept {
   // Acquire, pairs with the release of whoever told it: units pushed before are seen.
   if (sched->exit.load(std::memory_order_acquire)) return true;
   if (Worker* worker = sched->worker.load(std::memory_order_acquire)) {
-    if (worker->new_sched.load(std::memory_order_acquire) != nullptr) return true;  // replaced
-    if (worker->state.load(std::memory_order_acquire) == WorkerState::kStopping) {
-      return sched_pools_empty(sched);
-    }
+    if (worker->new_sched.load(std::memory_order_acquire) != nullptr) return !sched->patient || sched_done(sched);
+    if (worker->state.load(std::memory_order_acquire) == WorkerState::kStopping) return sched_done(sched);
   }
-  return sched->finish.load(std::memory_order_acquire) && sched_pools_empty(sched);
+  return sched->finish.load(std::memory_order_acquire) && sched_done(sched);
 }
 
 }  // namespace weft::rt

@@ -23,12 +23,15 @@ struct Sched {
   weft_sched_kind_t kind = WEFT_SCHED_RANDWS;
   bool user = false;
   bool implicit = false;      // made with its worker, freed with it
+  // It also waits for units that are blocked and that only it may run, before it finishes or is replaced.
+  bool patient = false;
   bool steals_lanes = false;  // the default one: steals from every other worker's lane
   weft_sched_ops_t ops{};
   void* arg = nullptr;
   void* data = nullptr;
-  static constexpr size_t kMaxPools = 64;
-  Pool* pools[kMaxPools] = {};
+  static constexpr size_t kMaxPools = 64;  // for users of weft.h
+  Pool* few[kMaxPools] = {};
+  Pool** pools = few;  // or an array of its own
   size_t pool_count = 0;
   Pool* own_pool = nullptr;  // made for it, freed with it
   // any thread
@@ -55,6 +58,8 @@ void scheds_forget_users() noexcept;
 // The next unit by the policy of a built-in scheduler; null: nothing found in one pass. Guard up.
 Unit* sched_pick(Sched* sched, Worker* worker) noexcept;
 bool sched_pools_empty(Sched* sched) noexcept;
+// Whether it may finish, or be replaced, if it shall.
+bool sched_done(Sched* sched) noexcept;
 bool sched_should_stop(Sched* sched) noexcept;
 
 inline weft_sched_t to_handle(Sched* s) noexcept { return reinterpret_cast<weft_sched_t>(s); }

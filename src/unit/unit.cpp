@@ -3,6 +3,7 @@
 
 #include "os/clock.hpp"
 #include "os/overflow.hpp"
+#include "unit/local.hpp"
 #include "unit/stack.hpp"
 
 namespace weft::rt {
@@ -74,22 +75,35 @@ void unit_clear_cold(Unit* unit) noexcept {
   UnitCold& cold = unit->cold;
   WEFT_DCHECK(cold.locals == nullptr);
   cold.id.store(0, std::memory_order_relaxed);
-  cold.name[0] = '\0';
   cold.locals = nullptr;
   cold.fp = FpEnvironment{};
   cold.stack_size = 0;
-  unit->cancelled.store(false, std::memory_order_relaxed);
+  unit->requests.store(0, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
+  if (unit_is(unit, flag::kFront)) cold.front = {};
   unit->flags.clear(flag::kCold | flag::kNamed);
 }
 
 void unit_release_more(Unit* unit) noexcept {
   if (unit_needs_clear(unit)) unit_clear_cold(unit);
-  if (unit_is(unit, flag::kStackKept)) {
-    if (!stack_intact(*unit->stack)) overflow_noticed(unit, *unit->stack);
-    stack_dispose(unit->stack);
-    unit->stack = nullptr;
-  }
+  unit_release_kept_stack(unit);
+}
+
+void unit_release_kept_stack(Unit* unit) noexcept {
+  if (!unit_is(unit, flag::kStackKept) || unit->stack == nullptr) return;
+  if (!stack_intact(*unit->stack)) overflow_noticed(unit, *unit->stack);
+  stack_dispose(unit->stack);
+  unit->stack = nullptr;
+}
+
+void unit_drop_values(Unit* unit) noexcept {
+  // First: a destructor may unmap the memory that the program has given for the stack.
+  unit_release_kept_stack(unit);
+  locals_destroy(unit);
+  if (!unit_is(unit, flag::kFront)) return;
+  FrontHooks* hooks = unit->cold.front.hooks;
+  unit->cold.front.hooks = nullptr;
+  if (hooks != nullptr) hooks->drop(reinterpret_cast<weft_unit_t>(unit), hooks);
 }
 
 }  // namespace weft::rt

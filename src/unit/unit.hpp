@@ -24,6 +24,7 @@
 #include "base/check.hpp"
 #include "base/debug_field.hpp"
 #include "os/huge_pages.hpp"
+#include "unit/front_part.hpp"
 #include "unit/wait_kind.hpp"
 #include "weft/weft.h"
 
@@ -62,6 +63,9 @@ inline constexpr uint32_t kFork = 1u << 10;      // made from a weft_fork_t
 inline constexpr uint32_t kCold = 1u << 11;      // the cold part has something to clear
 inline constexpr uint32_t kNamed = 1u << 12;     // has a name
 inline constexpr uint32_t kExceptions = 1u << 13;  // `exceptions` holds something
+// Made by a front-end: `cold.front` is in use, and it goes to its home pool always: no lane of others takes it.
+inline constexpr uint32_t kFront = 1u << 14;
+inline constexpr uint32_t kWatched = 1u << 15;  // of a front-end: see worker/watch.hpp
 }  // namespace flag
 
 // Written by one at a time, read by anybody who holds a handle.
@@ -82,7 +86,10 @@ class UnitFlags {
 // The parts that only some units have.
 struct UnitCold {
   std::atomic<uint64_t> id{0};
-  char name[32] = {};
+  union {
+    char name[32] = {};  // kNamed
+    FrontPart front;     // kFront
+  };
   LocalTable* locals = nullptr;
   FpEnvironment fp;
   size_t stack_size = 0;  // asked for
@@ -93,7 +100,7 @@ struct alignas(64) Unit {
   // The first eight bytes are also written and compared as one word: see unit_header().
   std::atomic<UnitState> state{UnitState::kFree};  // see UnitState
   std::atomic<uint8_t> marked{0};                  // any thread: see unit_mark()
-  std::atomic<bool> cancelled{false};              // any thread
+  std::atomic<uint8_t> requests{0};                // any thread: kCancelRequest, kMoveRequest
   uint8_t priority = WEFT_PRIORITY_DEFAULT;
   UnitFlags flags;  // set at creation; afterwards whoever runs it
   std::atomic<uint8_t> token{0};  // see weft_suspend(): kTokenNone, kTokenParked, kTokenResumed
@@ -109,7 +116,7 @@ struct alignas(64) Unit {
   std::atomic<Pool*> pool{nullptr};  // home; changed by migrate
   // Where in its pool; whoever owns that pool's list. Blocked: a WaitKind.
   std::atomic<uint32_t> slot{0};
-  // The id of the pool whose list it is in; 0: none, or a ring. Believed under that pool's lock only.
+  // The id of the pool whose list it is in; 0: none, or a ring. Believed under that pool's lock only. Or kRanOn.
   std::atomic<uint32_t> inside{0};
   // 0: nobody; kJoinDone: terminated; kJoinTaken: claimed or being waited for by a Waiter*
   std::atomic<uintptr_t> joiner{0};
@@ -126,20 +133,24 @@ struct alignas(64) Unit {
   Context context;
   Stack* stack = nullptr;          // of its own, or kept when it was promoted
   Klt* captive = nullptr;          // the KLT that must carry it; whoever owns the unit
-  // Above this address its stack has room for a child that it joins; see klt_set_claim_floor(). Hosts only.
-  uintptr_t claim_floor = 0;
+  // Above this address its stack has room for a child that it joins; see klt_set_claim_floor(). Hosts only. Whoever
+  // owns the unit; of the primary one any thread.
+  std::atomic<uintptr_t> claim_floor{0};
   void* exceptions[2] = {};        // __cxa_eh_globals while it does not run
 
   alignas(64) UnitCold cold;
 };
 static_assert(offsetof(Unit, state) == 0 && offsetof(Unit, marked) == 1 &&
-              offsetof(Unit, cancelled) == 2 && offsetof(Unit, priority) == 3 &&
+              offsetof(Unit, requests) == 2 && offsetof(Unit, priority) == 3 &&
               offsetof(Unit, flags) == 4 && offsetof(Unit, token) == 6 && offsetof(Unit, homed) == 7);
 static_assert(offsetof(Unit, context) == 64 && offsetof(Unit, cold) == 128);
 
 inline constexpr uintptr_t kJoinDone = 1;
 inline constexpr uintptr_t kJoinTaken = 2;
 inline constexpr uintptr_t kJoinNotStarted = 3;  // of a unit that is Forked: it was Fresh
+
+inline constexpr uint8_t kCancelRequest = 1;
+inline constexpr uint8_t kMoveRequest = 2;  // FrontHooks::move() is to be called
 
 inline constexpr uint8_t kTokenNone = 0;
 inline constexpr uint8_t kTokenParked = 1;   // it is suspended; whoever moves it on owns it
@@ -175,14 +186,14 @@ inline constexpr uint64_t kHeaderButPriority = ~(uint64_t{0xff} << 24);
 inline uint64_t unit_header(const Unit* unit) noexcept {
   return __atomic_load_n(reinterpret_cast<const HeaderWord*>(unit), __ATOMIC_RELAXED);
 }
-// A fresh unit's: not marked, not cancelled, no token.
+// A fresh unit's: not marked, no requests, no token.
 inline void unit_set_header(Unit* unit, uint64_t header) noexcept {
   __atomic_store_n(reinterpret_cast<HeaderWord*>(unit), header, __ATOMIC_RELEASE);
 }
 
 inline bool unit_is(const Unit* unit, uint32_t flags) noexcept { return (unit->flags & flags) != 0; }
 
-// Said before `cancelled` is set or an id is given, which other threads do while `flags` belongs to
+// Said before a request is made or an id is given, which other threads do while `flags` belongs to
 // whoever runs the unit. Whoever recycles the descriptor looks; it holds the last handle, and what
 // made it so orders it after every mark.
 inline void unit_mark(Unit* unit) noexcept { unit->marked.store(1, std::memory_order_relaxed); }
@@ -195,6 +206,10 @@ inline bool unit_needs_clear(const Unit* unit) noexcept {
 // Whether freeing it takes more than giving its descriptor back. Line 0 only.
 inline bool unit_needs_more(const Unit* unit) noexcept {
   return unit_is(unit, flag::kCold | flag::kStackKept) || unit->marked.load(std::memory_order_relaxed) != 0;
+}
+
+inline bool unit_cancelled(const Unit* unit) noexcept {
+  return (unit->requests.load(std::memory_order_relaxed) & kCancelRequest) != 0;
 }
 
 // Flags, and whether it is homed, as one word: of a unit that runs, or is about to, whose state has just
@@ -247,6 +262,12 @@ void unit_release_global(Unit* unit) noexcept;
 // Brings a descriptor's rarely used parts back to their first state. Precondition: its unit-local
 // values are gone (locals_destroy()).
 void unit_clear_cold(Unit* unit) noexcept;
+
+// The end of what it has for the user: unit-local values, what a front-end keeps. The user's code is called.
+// Precondition: guard down; terminated; only of units with flag kCold.
+void unit_drop_values(Unit* unit) noexcept;
+// Gives the program's memory back, if that is its stack.
+void unit_release_kept_stack(Unit* unit) noexcept;
 
 // What freeing a unit takes where unit_needs_more(), but for its descriptor. Precondition: as above.
 void unit_release_more(Unit* unit) noexcept;

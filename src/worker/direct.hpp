@@ -31,17 +31,21 @@ inline constexpr uint32_t kDirectWays = flag::kDirect | flag::kExceptions | kHom
 inline void mark_if_direct(Unit* unit) noexcept {
   const Unit* host = unit->host;
   const auto in_lane = [](const Unit* u) {
-    return u->pool.load(std::memory_order_relaxed)->lane_owner != nullptr;
+    const Pool* pool = u->pool.load(std::memory_order_relaxed);
+    return unit_is(u, flag::kFront) ? pool == guard_worker()->ring : pool->lane_owner != nullptr;
   };
-  if (unit_is(unit, flag::kPinned) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
-  if (unit_is(host, flag::kPinned) && !in_lane(host)) return;  // else only that lane's worker ever runs it
+  if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
+  if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
   unit->flags.set(flag::kDirect);
 }
 
 // A unit that has waited goes into this worker's ring. Most do; for the others ask make_ready().
 [[gnu::always_inline]] inline bool becomes_ready_here(const Worker* worker, const Unit* unit) noexcept {
-  return (unit_attributes(unit) & (flag::kDirect | kHomedAttribute)) == flag::kDirect &&
-         worker->home == &worker->lane && !unit_is(unit->host, flag::kPinned);
+  const uint32_t ways = unit_attributes(unit) & (flag::kDirect | flag::kFront | kHomedAttribute);
+  if (ways == flag::kDirect) {
+    return worker->ring != nullptr && !unit_is(unit->host, flag::kPinned | flag::kFront);
+  }
+  return ways == (flag::kDirect | flag::kFront) && unit->pool.load(std::memory_order_relaxed) == worker->ring;
 }
 
 // Who is to run is noted before the stacks are changed: then nothing but the context is left to do.
@@ -50,7 +54,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
   check_fp(worker, unit->host);
   unit_transition(next, UnitState::kRunning);
   klt_set_current(next);
-  klt_set_claim_floor(to->claim_floor);
+  klt_set_claim_floor(to->claim_floor.load(std::memory_order_relaxed));
   Stack* from = unit->host->stack;
   san::before_switch(from->san, to->stack->san, to->stack->low, to->stack->usable(), false);
   return from;

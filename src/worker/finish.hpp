@@ -1,6 +1,7 @@
 // finish.hpp: how a unit ends: its stack goes back, its joiner is told, its descriptor is used again.
 #pragma once
 
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -32,8 +33,12 @@ inline void recycle_unit_unrun(Worker* worker, Unit* unit) noexcept {
 // Gives back the stack of a unit that has ended, where that takes more than a push.
 void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept;
 
+// The end of a front-end's detached unit, by its scheduler.
+void drop_front_unit(Unit* unit) noexcept;
+
 // Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
 WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
+  watch_unit(worker, unit, UnitEvent::kFinish);
   if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
     unit->stack = nullptr;
     if (__builtin_expect(stack->cached, 1)) {
@@ -44,6 +49,7 @@ WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
   }
   unit_transition(unit, UnitState::kTerminated);
   if (unit_is(unit, flag::kDetached)) {
+    if (__builtin_expect(unit_needs_clear(unit), 0) && unit_is(unit, flag::kFront)) drop_front_unit(unit);
     recycle_unit(worker, unit);
     return;
   }

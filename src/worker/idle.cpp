@@ -6,6 +6,7 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
+#include "worker/bell.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -33,12 +34,23 @@ void tell_hunger(Worker* victim) noexcept {
   klt->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
 }
 
-// Orders for this worker itself.
+// Orders for this worker itself, that it can carry out now.
+bool shall_stop_or_change(Worker* worker) noexcept {
+  Sched* sched = worker->sched;
+  if (sched->exit.load(std::memory_order_acquire)) return true;
+  if (worker->state.load(std::memory_order_acquire) == WorkerState::kActive &&
+      worker->new_sched.load(std::memory_order_acquire) == nullptr &&
+      !sched->finish.load(std::memory_order_acquire)) {
+    return false;
+  }
+  return !sched->patient || sched_should_stop(sched);
+}
+
 bool has_orders(Worker* worker) noexcept {
-  return worker->state.load(std::memory_order_acquire) != WorkerState::kActive ||
-         worker->new_sched.load(std::memory_order_acquire) != nullptr ||
-         worker->dispatch_first != nullptr ||
-         (klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0;
+  return shall_stop_or_change(worker) ||
+         worker->dispatch_first != nullptr || worker->lane.listing.load(std::memory_order_relaxed) ||
+         (klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0 ||
+         bell_calls(worker);
 }
 
 bool own_pools_empty(Sched* sched) noexcept { return sched_pools_empty(sched); }
@@ -46,6 +58,7 @@ bool own_pools_empty(Sched* sched) noexcept { return sched_pools_empty(sched); }
 bool lanes_empty(Worker* self) noexcept {
   bool empty = true;
   for_each_other(self, [&](Worker* victim) {
+    if (victim->lane.is_listed()) return;  // it is for those whose scheduler has it
     if (victim->lane.has_shared() || victim->lane.has_private()) empty = false;
   });
   return empty;
@@ -369,13 +382,21 @@ void wake_consumer(Pool* pool) noexcept {
   }
 }
 
+// Whether this worker, which is awake, is the only one that could be woken. One that has begun to pop from the pool just
+// now has looked, or looks, itself.
+bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
+  return worker != nullptr && pool->lane_owner == nullptr && pool->schedulers.load(std::memory_order_relaxed) == 1 &&
+         may_pop(worker, pool);
+}
+
 }  // namespace
 
 void wake_for_pool(Worker* worker, Pool* pool) noexcept {
+  if (serves_alone(worker, pool)) return;
   // Full fence, pairs with the one of a sleeper: it sees the unit, or we see it.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (pool->idle_scheds.load(std::memory_order_seq_cst) > 0) wake_idle_sched(worker, pool);
-  if (Worker* owner = pool->lane_owner) {
+  if (Worker* owner = pool->lane_owner; owner != nullptr && !owner->lane.is_listed()) {
     if (owner->lane.has_inbox()) wake_worker(owner);
     if (owner->lane.has_shared()) {
       wake_sleepers(1);
@@ -383,7 +404,10 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
     }
     return;
   }
-  if (runtime.sleepers.load(std::memory_order_seq_cst) > 0) wake_consumer(pool);
+  if (runtime.sleepers.load(std::memory_order_seq_cst) <= 0) return;
+  if (pool->builtin) return wake_consumer(pool);
+  // A user's pool may give what was pushed into another one.
+  for_each_other(nullptr, [](Worker* each) { wake_if_asleep(each); });
 }
 
 bool anybody_hungry() noexcept { return runtime.hungry.load(std::memory_order_seq_cst) > 0; }

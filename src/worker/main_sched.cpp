@@ -2,8 +2,10 @@
 #include "klt/hand_over.hpp"
 #include "os/overflow.hpp"
 #include "os/topology.hpp"
+#include "worker/bell.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -22,12 +24,25 @@ void set_consumer(Worker* worker, Sched* sched, bool on) noexcept {
 }
 
 void adopt_new_sched(Worker* worker) noexcept {
+  Sched* const old = worker->sched;
+  if (old->patient && !old->exit.load(std::memory_order_acquire) && !sched_done(old)) return;
+  Replacement* const replacement = worker->replacement;
+  worker->replacement = nullptr;
   Sched* sched = worker->new_sched.exchange(nullptr, std::memory_order_acquire);
   if (sched != nullptr) set_main_sched(worker, sched);
+  if (replacement == nullptr) return;
+  replacement->done = true;
+  replacement->adopted(replacement->arg);
+  Unit* const unit = replacement->unit;
+  watch_unit(worker, unit, UnitEvent::kResume);
+  unit_transition(unit, UnitState::kReady);
+  push_ready_private(worker, unit);
 }
 
+// Precondition: its scheduler has found nothing.
 bool told_to_stop(Worker* worker) noexcept {
-  return worker->state.load(std::memory_order_acquire) == WorkerState::kStopping;
+  return worker->state.load(std::memory_order_acquire) == WorkerState::kStopping &&
+         (!worker->sched->patient || sched_should_stop(worker->sched));
 }
 
 }  // namespace
@@ -39,7 +54,8 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   }
   worker->sched = sched;
   worker->home = sched->pools[0];
-  worker->default_sched = sched->steals_lanes && sched->pools[0] == &worker->lane;
+  worker->ring = worker->home == &worker->lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
+  worker->default_sched = !sched->user && sched->pool_count == 1 && sched->pools[0] == &worker->lane;
   set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
@@ -55,9 +71,11 @@ Unit* next_unit(Worker* worker) noexcept {
     if (__builtin_expect(worker->new_sched.load(std::memory_order_relaxed) != nullptr, 0)) {
       adopt_new_sched(worker);
     }
+    if (__builtin_expect(worker->lane.listing.load(std::memory_order_relaxed), 0)) worker->lane.make_listed(worker);
     // Units that end on this stack do not give it back. Here it is as good as empty, and the ring's fast way
     // comes by every 64th time.
     if (__builtin_expect(!stack_intact(*worker->sched_stack), 0)) overflow_noticed(nullptr, *worker->sched_stack);
+    if (__builtin_expect(bell_calls(worker), 0)) bell_answer(worker);
     Sched* sched = worker->sched;
     if (sched->user) return nullptr;
     timers_look(worker);

@@ -17,6 +17,7 @@
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "unit/stack.hpp"
+#include "worker/bell.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
@@ -136,16 +137,16 @@ const Stack& stack_of(const Unit* unit, const Worker* own) noexcept {
 // From now on it is what main was: its stack is there for good, and its end that of the process.
 void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
   if (!unit_is(unit, flag::kPrimary)) context_divert(unit->exit_frame);
-  const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kFpOwn);
+  const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kFpOwn | flag::kFront);
   unit->flags = static_cast<uint16_t>(kept | flag::kPrimary | flag::kPinned | flag::kOwnStack);
-  unit->cancelled.store(false, std::memory_order_relaxed);
+  unit->requests.store(0, std::memory_order_relaxed);
   unit->pool.store(&worker->lane, std::memory_order_relaxed);
   unit->homed.store(true, std::memory_order_relaxed);
   unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
   unit->host = unit;
   unit->stack = &primary_stack;
   unit->captive = self;
-  unit->claim_floor = claim_floor_of(primary_stack);
+  unit->claim_floor.store(claim_floor_of(primary_stack), std::memory_order_relaxed);
   runtime.primary = unit;
 }
 
@@ -166,7 +167,7 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   runtime.active.store(1, std::memory_order_relaxed);
   runtime.initial = self;
   self->worker.store(worker, std::memory_order_relaxed);
-  klt_set_claim_floor(survivor.unit->claim_floor);
+  klt_set_claim_floor(survivor.unit->claim_floor.load(std::memory_order_relaxed));
   bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
   unit_for_each([](Unit* unit, void*) { if (ended(unit)) keep_ended(unit); }, nullptr);
 }
@@ -192,6 +193,7 @@ void leave_behind(Klt* self) noexcept {
 
 void process_become_child(Klt* self, bool inside) noexcept {
   inspect_forget();
+  bell_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

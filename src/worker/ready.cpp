@@ -12,17 +12,23 @@ const Unit* host_of(const Unit* unit) noexcept {
 
 // The pool that it has to go to, or null: any lane will do, so the caller's own.
 Pool* required_pool(const Unit* unit) noexcept {
+  if (unit_is(unit, flag::kFront)) return unit->pool.load(std::memory_order_relaxed);
   const Unit* host = host_of(unit);
-  if (unit_is(host, flag::kPinned)) return host->pool.load(std::memory_order_relaxed);
+  if (unit_is(host, flag::kPinned | flag::kFront)) return host->pool.load(std::memory_order_relaxed);
   Pool* pool = unit->pool.load(std::memory_order_relaxed);
   return unit->homed.load(std::memory_order_relaxed) || pool->lane_owner == nullptr ? pool : nullptr;
 }
 
 // Whether a unit that has to go there (null: any lane will do) goes into the worker's own lane.
 bool is_own_lane(Worker* worker, const Pool* required) noexcept {
-  const Lane& lane = worker->lane;
-  if (required == nullptr) return worker->home == &lane;
-  return required->lane_owner == worker;
+  if (required == nullptr) return worker->ring != nullptr;
+  return required->lane_owner == worker && !worker->lane.is_listed();
+}
+
+// Behind what others have pushed before.
+void push_in_order(Worker* worker, Unit* unit) noexcept {
+  if (worker->lane.has_inbox()) worker->lane.drain_inbox();
+  worker->lane.push_private(unit);
 }
 
 // A foreign thread has no lane: it uses the workers' in turn.
@@ -31,7 +37,7 @@ Lane* some_lane() noexcept {
   const unsigned first = runtime.next_lane.fetch_add(1, std::memory_order_relaxed);
   for (unsigned i = 0; i < slots; ++i) {
     Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
-    if (worker != nullptr && worker->home == &worker->lane &&
+    if (worker != nullptr && worker->home == &worker->lane && !worker->lane.is_listed() &&
         worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) {
       return &worker->lane;
     }
@@ -50,7 +56,7 @@ bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {
 void push_ready_private(Worker* worker, Unit* unit) noexcept {
   Pool* pool = required_pool(unit);
   if (is_own_lane(worker, pool)) {
-    worker->lane.push_private(unit);
+    push_in_order(worker, unit);
     return;
   }
   if (pool == nullptr) pool = unit->pool.load(std::memory_order_relaxed);
@@ -61,7 +67,7 @@ void push_ready_private(Worker* worker, Unit* unit) noexcept {
 void make_ready(Worker* worker, Unit* unit) noexcept {
   Pool* pool = required_pool(unit);
   if (worker != nullptr && is_own_lane(worker, pool)) {
-    worker->lane.push_private(unit);
+    push_in_order(worker, unit);
     return;  // who is hungry has set our attention
   }
   if (pool == nullptr) {
@@ -76,8 +82,20 @@ void take_deferred(Worker* worker) noexcept {
   Klt* self = klt_self();
   self->attention.fetch_and(~attention::kDeferred, std::memory_order_seq_cst);
   if (Unit* unit = self->deferred.exchange(nullptr, std::memory_order_seq_cst)) {
-    worker->lane.push_private(unit);
+    // Here whatever its pool is: elsewhere another worker would pick it, and leave it with this KLT again.
+    if (worker->ring != nullptr) {
+      worker->lane.push_private(unit);
+    } else if (worker->dispatch_first == nullptr) {
+      worker->dispatch_first = unit;
+    } else {
+      push_ready_private(worker, unit);
+    }
   }
+}
+
+void dispatch_next(Worker* worker, Unit* unit) noexcept {
+  if (Unit* other = worker->dispatch_first) push_ready_private(worker, other);
+  worker->dispatch_first = unit;
 }
 
 // Its KLT went to sleep while the unit was left with it: the unit's own worker picks it again.

@@ -19,6 +19,7 @@
 #include "os/quota.hpp"
 #include "os/topology.hpp"
 #include "unit/local.hpp"
+#include "worker/bell.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/timers.hpp"
 
@@ -128,7 +129,7 @@ Unit* make_primary(Worker* worker, Klt* klt) noexcept {
   unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
   unit->stack = &primary_stack;
   unit->captive = klt;
-  unit->claim_floor = claim_floor_of(primary_stack);
+  unit->claim_floor.store(claim_floor_of(primary_stack), std::memory_order_relaxed);
   unit_transition(unit, UnitState::kFresh);
   unit->host = unit;
   unit_transition(unit, UnitState::kRunning);
@@ -177,7 +178,7 @@ int start_running(const Options& options) {
   runtime.active.store(1, std::memory_order_relaxed);
   klt->worker.store(worker, std::memory_order_release);
   klt_set_current(runtime.primary);
-  klt_set_claim_floor(runtime.primary->claim_floor);
+  klt_set_claim_floor(runtime.primary->claim_floor.load(std::memory_order_relaxed));
   const Topology* topology = read_topology();
   const unsigned count = choose_worker_count(options, topology);
   return start_workers(count, choose_pus(options, topology), topology != nullptr ? topology->nodes : 1);
@@ -247,6 +248,7 @@ void drop_all(Worker* mine) noexcept {
 // Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
 void stop() noexcept {
   inspect_stop();
+  bell_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
     const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
@@ -306,9 +308,12 @@ Worker* reuse_retired() noexcept {
   if (worker == nullptr) return nullptr;
   worker->sched = nullptr;
   worker->dispatch_first = nullptr;
+  worker->front.store(nullptr, std::memory_order_relaxed);
+  worker->lane.listed.store(false, std::memory_order_relaxed);
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
   worker->cpu.store(-1, std::memory_order_relaxed);
   worker->stopped.store(0, std::memory_order_relaxed);
+  bell_ignore(worker);
   worker->state.store(WorkerState::kNew, std::memory_order_relaxed);
   return worker;
 }
@@ -348,6 +353,7 @@ Worker* worker_create(Sched* sched) noexcept {
   worker->tag = (worker->index + 1) << kTagShift;
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
   set_main_sched(worker, sched);
+  bell_ignore(worker);
   return worker;
 }
 
@@ -390,6 +396,15 @@ namespace {
 
 bool is_primary() noexcept { return klt_register_valid() && klt_current() == runtime.primary; }
 
+// Precondition: the caller is the primary ULT, and the lock is held.
+void end_now() noexcept {
+  static_cast<void>(guard_enter());
+  // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
+  runtime.running.store(false, std::memory_order_seq_cst);
+  runtime.initialized = 0;
+  stop();
+}
+
 // One look. again: something that may end by itself has not ended yet; with the lock held, which may be what
 // that waits for, nothing is waited for, and no code of the user's is called.
 int try_finalize(bool& again) noexcept {
@@ -415,15 +430,23 @@ int try_finalize(bool& again) noexcept {
     again = true;
     return WEFT_ERR_STATE;
   }
-  static_cast<void>(guard_enter());
-  // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
-  runtime.running.store(false, std::memory_order_seq_cst);
-  runtime.initialized = 0;
-  stop();
+  end_now();
   return WEFT_OK;
 }
 
 }  // namespace
+
+int weft::rt::runtime_finalize_dropping() noexcept {
+  if (!is_primary()) return WEFT_ERR_CONTEXT;
+  unit_drop_values(runtime.primary);
+  std::lock_guard hold(runtime.setup);
+  if (runtime.initialized > 1) {
+    --runtime.initialized;
+  } else {
+    end_now();
+  }
+  return WEFT_OK;
+}
 
 extern "C" {
 

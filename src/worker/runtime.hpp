@@ -43,6 +43,9 @@ void worker_destroy(Worker* worker) noexcept;
 // Keeps the record of a worker that is no more, for the next one.
 void worker_retire(Worker* worker) noexcept;
 
+// The last weft_finalize(), whatever units are alive: they are dropped.
+int runtime_finalize_dropping() noexcept;
+
 // The stack of the primary ULT.
 extern Stack primary_stack;
 

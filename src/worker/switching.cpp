@@ -15,9 +15,11 @@
 // Functions that are left without returning are not instrumented for ThreadSanitizer: it keeps a
 // call stack per stack, which would grow with each.
 #include <cstdio>
+#include <utility>
 
 #include "arch/context.hpp"
 #include "base/check.hpp"
+#include "klt/callback_scope.hpp"
 #include "klt/hand_over.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
@@ -26,6 +28,7 @@
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
 #include "worker/timers.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 #define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
@@ -73,7 +76,7 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   const Unit* host = unit->host;
   // A pinned ULT on the stack of one that is not: the stack must stay here only while it runs.
   const bool no = worker->parent != nullptr || (unit_is(unit, flag::kPinned) && host != unit);
-  klt_set_claim_floor(no ? kNoClaim : host->claim_floor);
+  klt_set_claim_floor(no ? kNoClaim : host->claim_floor.load(std::memory_order_relaxed));
 }
 
 // Runs the unit's function; guard up before and after. Returns the worker that it ended on.
@@ -97,8 +100,8 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   san::after_switch(unit->stack->san);
   san::stack_reused(unit->stack->low, stack_pointer());
   auto* worker = static_cast<Worker*>(worker_arg);
-  unit->claim_floor = claim_floor_of(*unit->stack);
-  klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor);
+  unit->claim_floor.store(claim_floor_of(*unit->stack), std::memory_order_relaxed);
+  klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor.load(std::memory_order_relaxed));
   enter_fp(worker, unit);
   worker = call_unit(worker, unit);
   leave_fp(worker, unit);
@@ -189,16 +192,46 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
   context_resume(&unit->context);
 }
 
-bool cancelled_before_start(Worker* worker, Unit* unit) noexcept {
-  if (__builtin_expect(!unit->cancelled.load(std::memory_order_relaxed), 1)) return false;
-  unit_transition(unit, UnitState::kRunning);
-  finish_unit(worker, unit);
+// Of a unit that has just been picked. True: it does not run here and now.
+[[gnu::noinline]] bool obey_requests(Worker* worker, Unit* unit) noexcept {
+  const bool fresh = unit->state.load(std::memory_order_relaxed) == UnitState::kFresh;
+  if (unit_cancelled(unit)) {
+    if (!fresh) return false;  // it ends by itself
+    watch_unit(worker, unit, UnitEvent::kCancel);
+    unit->flags.clear(flag::kWatched);
+    unit_transition(unit, UnitState::kRunning);
+    finish_unit(worker, unit);
+    return true;
+  }
+  move_unit(worker, unit);
   return true;
+}
+
+[[gnu::always_inline]] inline bool anything_requested(const Unit* unit) noexcept {
+  return __builtin_expect(unit->requests.load(std::memory_order_relaxed) != 0, 0);
+}
+
+bool runs_on_this_klt(const Unit* unit) noexcept {
+  if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) return true;
+  const Klt* captive = unit->host->captive;
+  return captive == nullptr || captive == klt_self();
+}
+
+// For front-ends: where their unit has run last.
+[[gnu::always_inline]] inline void note_where(Worker* worker, Unit* unit) noexcept {
+  if (!unit_is(unit, flag::kFront)) return;
+  const bool here = unit->pool.load(std::memory_order_relaxed) == &worker->lane;
+  unit->inside.store(here ? 0 : kRanOn | worker->index, std::memory_order_relaxed);
+  if (__builtin_expect(unit_is(unit, flag::kWatched), 0) && runs_on_this_klt(unit)) {
+    tell_watcher(worker, unit, UnitEvent::kRun);
+  }
 }
 
 // Runs one unit from the stateless scheduler. Returns only if the scheduler's stack is still its own.
 WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
   note_fp(worker);
+  if (anything_requested(unit) && obey_requests(worker, unit)) return;
+  note_where(worker, unit);
   if (unit->state.load(std::memory_order_relaxed) != UnitState::kFresh) {
     Klt* captive = unit->host->captive;
     if (__builtin_expect(captive == nullptr || captive == klt_self(), 1)) {
@@ -207,7 +240,6 @@ WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
     give_to_captive(worker, unit, nullptr);
     return;
   }
-  if (cancelled_before_start(worker, unit)) return;
   if (__builtin_expect(unit_is(unit, flag::kTasklet | flag::kOwnStack), 0)) {
     if (!unit_is(unit, flag::kTasklet)) return start_on_own_stack(worker, unit);
     return run_tasklet(worker, unit);
@@ -281,7 +313,7 @@ bool prepare_next_stack(Worker* worker) noexcept {
   Unit* host = unit->host;
   if (host->stack == nullptr) {
     host->stack = worker->sched_stack;
-    host->claim_floor = worker->sched_floor;
+    host->claim_floor.store(worker->sched_floor, std::memory_order_relaxed);
     set_sched_stack(worker, worker->next_stack);
     worker->next_stack = nullptr;
     count(worker->stats.promotions);
@@ -317,6 +349,28 @@ void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
   return worker;
 }
 
+void drop_front_unit(Unit* unit) noexcept {
+  CallbackScope scope;
+  unit_drop_values(unit);
+}
+
+void move_unit(Worker* worker, Unit* unit) noexcept {
+  Pool* const old = unit->pool.load(std::memory_order_relaxed);
+  unit->flags.clear(flag::kDirect);
+  const bool guest = unit->state.load(std::memory_order_relaxed) != UnitState::kFresh && unit->host != unit;
+  unit->homed.store(guest, std::memory_order_relaxed);  // its joiner looks for that
+  // Acquire, pairs with the release of whoever requested it: its target is seen. One that comes from here on
+  // is another request.
+  unit->requests.fetch_and(static_cast<uint8_t>(~kMoveRequest), std::memory_order_acq_rel);
+  FrontHooks* hooks = unit->cold.front.hooks;
+  if (hooks != nullptr) {
+    CallbackScope scope;
+    hooks->move(to_handle(unit), hooks);
+  }
+  push_ready_private(worker, unit);
+  wake_for_pool(worker, old);  // its workers may have waited for this one unit to stop
+}
+
 void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept {
   if (!stack_intact(*stack)) overflow_noticed(unit, *stack);
   worker->stacks.retire(stack);
@@ -346,44 +400,70 @@ namespace {
 
 }  // namespace
 
-void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
-  timers_look(worker);
-  note_fp(worker);
-  if (unit_is(unit, flag::kTasklet)) {
-    if (!cancelled_before_start(worker, unit)) run_tasklet(worker, unit);
-    return;
-  }
+namespace {
+
+// What a scheduler that is saved has for itself while others run.
+struct SavedScheduler {
+  Unit* const me;  // null: a main scheduler
+  Unit* const outer_me;
+  Context* const outer;
+  Stack* const outer_stack;
+  Stack* const stack;
+  Context here;
+};
+
+// Runs a ULT until it leaves.
+void run_ult_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
   if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
-    if (cancelled_before_start(worker, unit)) return;
     if (!give_stack(worker, unit)) return put_off(worker, unit);
     count(worker->stats.units_run);
   }
-  Unit* const me = klt_current();
-  Context* const outer = worker->parent;
-  Stack* const outer_stack = worker->parent_stack;
-  Context here;
-  Stack* const my_stack = me != nullptr ? me->host->stack : worker->sched_stack;
-  if (me != nullptr) save_exceptions(me);
-  for (;;) {
-    set_parent(worker, &here, my_stack);
-    worker->left = {nullptr, nullptr, nullptr};
-    klt_set_current(nullptr);
-    switch_to_unit(worker, unit, &here);
-    // A KLT that was given the worker for one unit comes here first.
-    if (worker->dispatch_first == nullptr) break;
-    unit = worker->dispatch_first;
-    worker->dispatch_first = nullptr;
+  set_parent(worker, &saved.here, saved.stack);
+  worker->left = {nullptr, nullptr, nullptr};
+  switch_to_unit(worker, unit, &saved.here);
+  set_parent(worker, saved.outer, saved.outer_stack);
+  const auto left = worker->left;
+  if (left.action != nullptr) left.action(worker, left.unit, left.arg);
+}
+
+void run_one_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
+  note_fp(worker);
+  if (anything_requested(unit) && obey_requests(worker, unit)) return;
+  note_where(worker, unit);
+  if (unit_is(unit, flag::kTasklet)) {
+    run_tasklet(worker, unit);
+  } else {
+    run_ult_from(worker, saved, unit);
   }
-  set_parent(worker, outer, outer_stack);
+}
+
+}  // namespace
+
+void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+  timers_look(worker);
+  Unit* const me = klt_current();
+  if (me != nullptr) {
+    if (me->host->stack == nullptr) detach_stack(worker, me);
+    save_exceptions(me);
+  }
+  SavedScheduler saved{me, worker->scheduling, worker->parent, worker->parent_stack,
+                       me != nullptr ? me->host->stack : worker->sched_stack, Context{}};
+  worker->scheduling = me;
+  if (me != nullptr) ++worker->depth;
+  // Then: whom the one that left has named, or a KLT that was given the worker for one unit.
+  for (; unit != nullptr; unit = std::exchange(worker->dispatch_first, nullptr)) {
+    klt_set_current(nullptr);
+    run_one_from(worker, saved, unit);
+  }
+  worker->scheduling = saved.outer_me;
   klt_set_current(me);
   if (me != nullptr) {
+    --worker->depth;
     set_floor(worker, me);
     restore_exceptions(me);
   } else {
     klt_set_claim_floor(kNoClaim);
   }
-  const auto left = worker->left;
-  if (left.action != nullptr) left.action(worker, left.unit, left.arg);
 }
 
 // ---- ends, continued ----------------------------------------------------------------------------

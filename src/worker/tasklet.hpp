@@ -18,10 +18,11 @@ namespace weft::rt {
   fn(arg);
 }
 
-// A detached unit's local values end with it; another's when it is freed. Guard down.
+// A detached unit's local values end with it; another's when it is freed. Guard down. A front-end's units have
+// their values until they have left their stack: see finish_unit().
 [[gnu::always_inline]] inline void end_detached_locals(Unit* unit) noexcept {
   constexpr uint16_t kBoth = flag::kDetached | flag::kCold;
-  if (__builtin_expect((unit->flags & kBoth) == kBoth, 0)) locals_destroy(unit);
+  if (__builtin_expect((unit->flags & (kBoth | flag::kFront)) == kBoth, 0)) locals_destroy(unit);
 }
 
 }  // namespace weft::rt

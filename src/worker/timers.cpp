@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "worker/runtime.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -64,6 +65,7 @@ bool fire_some(Worker* worker, TimerHeap& heap, uint64_t now) noexcept {
     }
   });
   for (unsigned i = 0; i < count; ++i) {
+    watch_unit(worker, units[i], UnitEvent::kResume);
     unit_transition(units[i], UnitState::kReady);
     make_ready(worker, units[i]);
   }

@@ -4,6 +4,7 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "worker/direct.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -11,12 +12,14 @@ namespace {
 
 // The unit's context is complete, but it was woken meanwhile.
 void go_on(Worker* worker, Unit* unit) noexcept {
+  watch_unit(worker, unit, UnitEvent::kResume);
   unit_transition(unit, UnitState::kReady);
   push_ready_private(worker, unit);
 }
 
-void block(Unit* unit, const Waiter& waiter) noexcept {
+void block(Worker* worker, Unit* unit, const Waiter& waiter) noexcept {
   unit_note_wait(unit, waiter.kind, waiter.object);
+  watch_unit(worker, unit, UnitEvent::kSuspend);
   unit_transition(unit, UnitState::kBlocked);
 }
 
@@ -31,7 +34,7 @@ bool park(Waiter& waiter) noexcept {
 // Both on the scheduler's side.
 void park_action(Worker* worker, Unit* unit, void* arg) {
   auto& waiter = *static_cast<Waiter*>(arg);
-  block(unit, waiter);
+  block(worker, unit, waiter);
   if (!park(waiter)) go_on(worker, unit);
 }
 
@@ -42,7 +45,7 @@ struct LockedWait {
 
 void park_locked_action(Worker* worker, Unit* unit, void* arg) {
   const LockedWait wait = *static_cast<LockedWait*>(arg);  // in the unit's frame
-  block(unit, *wait.waiter);
+  block(worker, unit, *wait.waiter);
   const bool parked = !wait.waiter->contended || park(*wait.waiter);
   wait.release(worker);
   if (!parked) go_on(worker, unit);
@@ -102,7 +105,7 @@ Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& r
   }
   if (!waiter.contended && nobody(release.wakes)) {
     if (Unit* next = take_direct_successor(worker, unit)) {
-      block(unit, waiter);
+      block(worker, unit, waiter);
       switch_directly_and_release(worker, unit, next, release.word, release.value, !release.whole);
       return guard_worker();
     }
@@ -129,6 +132,7 @@ void waiter_wake(Worker* worker, Waiter* waiter) noexcept {
   if (unit == nullptr) {
     futex_wake(waiter->state, 1);
   } else if (old == Waiter::kParked) {
+    watch_unit(worker, unit, UnitEvent::kResume);
     unit_transition(unit, UnitState::kReady);
     make_ready(worker, unit);
   }
@@ -154,6 +158,7 @@ void WakeList::wake(Worker* worker) const noexcept {
   for (Waiter* waiter = head_; waiter != nullptr;) {
     Waiter* next = waiter->next;  // gone once it is woken
     if (Unit* unit = waiter->unit) {
+      watch_unit(worker, unit, UnitEvent::kResume);
       unit_transition(unit, UnitState::kReady);
       if (worker != nullptr && becomes_ready_here(worker, unit)) {
         worker->lane.push_private(unit);

@@ -48,6 +48,16 @@ enum class WorkerState : uint32_t {
 
 inline constexpr unsigned kTagShift = 10;
 
+// A ULT that replaces its worker's main scheduler, and waits until the new one has taken over, or a later one comes
+// before it has. In its frame.
+struct Replacement {
+  Unit* unit;
+  Sched* sched;
+  void (*adopted)(void* arg);  // called just then, guard up
+  void* arg;
+  bool done;
+};
+
 struct alignas(64) Worker {
   explicit Worker(void* lane_memory) noexcept : lane(this, lane_memory) {}
 
@@ -72,17 +82,21 @@ struct alignas(64) Worker {
     AfterSwitch action;
     void* arg;
   } left{};  // for a saved scheduler: which unit has come back, and what to do with it
+  Unit* scheduling = nullptr;      // the ULT that runs what runs now, as a scheduler does; null: the main scheduler
+  unsigned depth = 0;              // how many such ULTs there are below it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
-  bool default_sched = false;      // sched steals from lanes, and has this one only
+  bool default_sched = false;      // sched is built in, and has this one's lane only
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
+  Lane* ring = nullptr;            // its lane, if that is its home and private: units created here go into the ring
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
   bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since
   uint32_t timer_turn = 0;  // whose deadlines besides the own are looked at next
+  uint32_t bell_answered = 0;  // see bell.hpp
   uint64_t random = 0;
   WorkerStats stats;
   // any worker
@@ -95,6 +109,8 @@ struct alignas(64) Worker {
   std::atomic<int> cpu{-1};
   FutexWord stopped{0};             // 1 when it has stopped
   Worker* next_retired = nullptr;
+  std::atomic<void*> front{nullptr};  // a front-end's
+  Replacement* replacement = nullptr;  // carrier; with new_sched
 
   Stack* parent_or_sched_stack() const noexcept {
     return parent != nullptr ? parent_stack : sched_stack;
@@ -108,7 +124,7 @@ void worker_unmap(Worker* worker) noexcept;
 
 // Whether the worker's main scheduler takes units out of the pool.
 inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
-  if (pool->lane_owner != nullptr) {
+  if (pool->lane_owner != nullptr && !pool->lane_owner->lane.is_listed()) {
     return pool->lane_owner == worker || worker->sched->steals_lanes;
   }
   const uint64_t word = pool->consumers[worker->index / 64].load(std::memory_order_relaxed);
@@ -126,6 +142,14 @@ Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) no
 
 // From the loop of a user-defined or stacked scheduler: runs the unit until it leaves.
 void run_from_scheduler(Worker* worker, Unit* unit) noexcept;
+// The same of a unit that only the caller's KLT may run, if a user's main scheduler has been left one: its worker runs it
+// whatever the scheduler's pools are.
+inline void run_deferred(Worker* worker) noexcept {
+  if (__builtin_expect(worker->dispatch_first == nullptr, 1) || klt_current() != nullptr) return;
+  Unit* const unit = worker->dispatch_first;
+  worker->dispatch_first = nullptr;
+  run_from_scheduler(worker, unit);
+}
 
 // Ends the current unit from inside (weft_exit, cancellation). Guard up. Does not return; not declared so,
 // because AddressSanitizer's preparation for that does not know our stacks.
@@ -135,6 +159,9 @@ void exit_unit(Worker* worker, Unit* unit) noexcept;
 // its own. See klt_set_claim_floor().
 uintptr_t claim_floor_of(const Stack& stack) noexcept;
 void set_sched_stack(Worker* worker, Stack* stack) noexcept;
+
+// Carries out the move that was requested of a unit that is fresh or ready and in no pool: into the other pool.
+void move_unit(Worker* worker, Unit* unit) noexcept;
 
 // Makes sure that the scheduler has a stack to move to. False: out of memory.
 bool prepare_next_stack(Worker* worker) noexcept;
@@ -182,7 +209,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept;
 inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
   worker->parent = parent;
   worker->parent_stack = stack;
-  worker->direct = parent == nullptr && worker->home == &worker->lane;
+  worker->direct = parent == nullptr && worker->ring != nullptr;
 }
 
 // ---- ready ------------------------------------------------------------------------------------
@@ -210,6 +237,8 @@ void wake_idle_sched(Worker* worker, Pool* pool) noexcept;
 void forget_idle_scheds() noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
+// That unit comes next. One that was to come already, because only this KLT may run it, goes back to its pool.
+void dispatch_next(Worker* worker, Unit* unit) noexcept;
 // Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit
 // that it has found on the way, or null. `sched` is the one whose pools count.
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;

@@ -82,6 +82,18 @@ TEST_P(Primitives, ASleeperIsWokenWhileItsWorkerComputes) {
   EXPECT_TRUE(ok(weft_free(&unit)));
 }
 
+// Who yields in a loop, alone, does not keep deadlines from coming: nobody else could look at them.
+TEST_F(OneWorkerPrimitives, DeadlinesComeWhileOneYieldsInALoop) {
+  bool awake = false;
+  Call sleeper([&] {
+    EXPECT_TRUE(ok(weft_sleep(2 * kMs)));
+    awake = true;
+  });
+  weft_unit_t unit = sleeper.ult();
+  EXPECT_TRUE(wait_until([&] { return awake; }));
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
 TEST_F(OneWorkerPrimitives, DeadlinesComeUnderASchedulerThatNeverIdles) {
   weft_sched_ops_t ops{};
   ops.run = [](weft_sched_t sched, void*) {

@@ -537,7 +537,7 @@ class Player {
   void cancel(int u) {
     Unit* unit = w_.unit(u);
     unit_mark(unit);
-    unit->cancelled.store(true);
+    unit->requests.fetch_or(kCancelRequest);
     if (m_.state[u] != UnitState::kTerminated) unit->token.store(kTokenResumed);
     m_.cancelled[u] = true;
   }
@@ -676,7 +676,7 @@ class Player {
     if (places != 1) wrong("not in exactly one place");
     if (m_.starts[u] > 1) wrong("started twice");
     if (m_.state[u] == UnitState::kFree) return;
-    if (unit->cancelled.load() != m_.cancelled[u]) wrong("cancelled in an earlier life");
+    if (unit_cancelled(unit) != m_.cancelled[u]) wrong("cancelled in an earlier life");
     if (unit->homed.load() != m_.homed[u]) wrong("`homed` of an earlier life");
     const bool no_token = m_.state[u] == UnitState::kFresh && !m_.cancelled[u];
     if (no_token && unit->token.load() != kTokenNone) wrong("a resume of an earlier life");

@@ -206,12 +206,12 @@ TEST_F(UnitTest, ClearBringsBackTheFirstState) {
   unit->flags.set(flag::kCold | flag::kNamed | flag::kDetached);
   EXPECT_STREQ(unit_name(unit), "solver");
   unit_mark(unit);
-  unit->cancelled = true;
+  unit->requests = kCancelRequest;
   unit->cold.stack_size = 5;
   unit_clear_cold(unit);
   EXPECT_FALSE(unit_needs_clear(unit));
   EXPECT_STREQ(unit_name(unit), "");
-  EXPECT_FALSE(unit->cancelled);
+  EXPECT_FALSE(unit_cancelled(unit));
   EXPECT_EQ(unit->cold.stack_size, 0u);
   EXPECT_TRUE(unit_is(unit, flag::kDetached));
 }

@@ -1,0 +1,28 @@
+// control.hpp: the parts of control.cpp that front-ends are made of too. All with the guard up.
+#pragma once
+
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+// Of leave_unit(): the unit is ready again; it has suspended itself.
+void yield_action(Worker* worker, Unit* unit, void*);
+void suspend_action(Worker* worker, Unit* unit, void*);
+// weft_yield() by the general way. Guard down.
+void yield_slow() noexcept;
+
+inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_is(unit, flag::kTasklet); }
+
+// Ends the unit if it has been cancelled.
+[[gnu::always_inline]] inline void obey_cancellation(Worker* worker, Unit* unit) noexcept {
+  if (__builtin_expect(unit_cancelled(unit), 0)) exit_unit(worker, unit);
+}
+
+// The end of a direct switch: the caller has been resumed, by whatever KLT.
+int end_cancelled(Unit* unit) noexcept;
+[[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {
+  if (__builtin_expect(unit_cancelled(unit), 0)) return end_cancelled(unit);
+  return guard_leave_ok(guard_worker());
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,198 @@
+// front.hpp: what front-ends ask of the core beyond weft.h. Exported from the library for them, and not installed:
+// a front-end is built with the core that it runs on.
+//
+// Contexts as in weft.h. Nothing here checks handles: a front-end has.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unit/front_part.hpp"
+#include "worker/unit_event.hpp"
+#include "weft/weft.h"
+
+namespace weft::front {
+
+using rt::FrontHooks;
+using rt::FrontPart;
+
+// ---- the runtime
+
+// weft_initialize(), and its worker 0 gets this scheduler (null: one over its lane that does not steal), which is
+// patient. The primary ULT becomes the front-end's. CONTEXT: the runtime is there, and the caller is not its primary
+// ULT.
+WEFT_API int initialize(const weft_options_t* options);
+// weft_finalize() for the last time, whatever units there are: they are dropped. Context: the primary ULT; all other
+// workers have been freed, their pools are their owners'.
+WEFT_API int finalize();
+WEFT_API weft_unit_t primary();
+
+// ---- units
+
+inline constexpr size_t kFrontPartOffset = 136;
+inline FrontPart* part(weft_unit_t unit) noexcept {
+  return reinterpret_cast<FrontPart*>(reinterpret_cast<char*>(unit) + kFrontPartOffset);
+}
+
+struct UnitWish {
+  bool tasklet = false;
+  bool detached = false;       // it frees itself at its end
+  bool push = true;            // false: the caller runs it, by switch_to()
+  bool watched = false;        // by set_watcher()
+  size_t stack_size = 0;       // 0: default. At most half the default: it may run on somebody's stack
+  void* stack_memory = nullptr;
+  FrontHooks* hooks = nullptr;
+};
+
+// Creates a unit that goes to that pool always, and pushes it. *unit is written before it can run; the first two: null:
+// detached.
+// Errors: NO_MEMORY, UNINITIALIZED. The first two are for the pool in which they come to no more than a few moves, the
+// ring of the caller's worker; kNotHere: nothing has been done, the third is the way.
+inline constexpr int kNotHere = -1;
+WEFT_API int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit);
+WEFT_API int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit);
+WEFT_API int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
+                         weft_unit_t* unit);
+// Frees a fresh unit that is in no pool. Its hooks are not called.
+WEFT_API void unit_discard(weft_unit_t unit);
+// STATE: it has not terminated.
+WEFT_API int unit_revive(weft_unit_t unit, weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, bool push);
+
+// As weft_unit_state(): also says of a blocked unit whether it has suspended itself.
+struct UnitView {
+  weft_unit_state_t state;
+  bool suspended;    // by weft_suspend()
+  bool detached;
+  bool tasklet;
+  bool primary;
+};
+WEFT_API UnitView view(weft_unit_t unit);
+WEFT_API void set_arg(weft_unit_t unit, void* arg);  // also of what it will run with
+WEFT_API void set_home(weft_unit_t unit, weft_pool_t pool);
+// The hooks of a unit that had none. Whoever is first: false: it has some.
+WEFT_API bool set_hooks(weft_unit_t unit, FrontHooks* hooks);
+WEFT_API FrontHooks* hooks(weft_unit_t unit);
+// FrontHooks::move() is called when it is picked next, or yields.
+WEFT_API void request_move(weft_unit_t unit);
+// It ends when it is picked before it has started, when it yields, or once it has been resumed.
+WEFT_API void request_cancel(weft_unit_t unit);
+// Where it has run last: null: nowhere. A moment's answer.
+WEFT_API weft_worker_t last_worker(weft_unit_t unit);
+// [*low, *low + *size) of the stack that it has now; false: none of its own.
+WEFT_API bool stack_of(weft_unit_t unit, void** low, size_t* size);
+WEFT_API size_t default_stack_size();
+WEFT_API bool stacks_are_guarded();
+
+// A unit that never runs, and stands for a main scheduler. Null: no memory. unit_forget() frees it.
+WEFT_API weft_unit_t stand_in_create(weft_pool_t pool);
+WEFT_API void stand_in_free(weft_unit_t unit);
+
+using rt::UnitEvent;
+// What watched units do is told to this function: worker/watch.hpp. Null: to nobody.
+WEFT_API void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_worker_t worker));
+WEFT_API void watch_self();  // the calling unit too is watched from now on
+struct WaitView {
+  const char* kind;    // "mutex", as in dumps
+  unsigned number;     // of WaitKind
+  const void* object;  // null: none
+};
+WEFT_API WaitView wait_of(weft_unit_t unit);
+// Who runs what runs on the worker, as a scheduler does: null: its main scheduler. In a watcher.
+WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
+
+// ---- switching. The unit to go to is in no pool, and is fresh or ready; see weft_pool_pop().
+
+// weft_yield(); if the unit's pool is a user's, it finds `context` in its part.
+WEFT_API void yield(uint64_t context);
+enum class Leave { kYield, kSuspend, kExit };
+// The caller leaves, and `to` is run in its place by the scheduler that runs the caller. `context` as above.
+// Context: ULT.
+WEFT_API void switch_to(weft_unit_t to, Leave how, uint64_t context);
+// The unit is taken out of its pool, if it is ready there and that is built in, and run as by switch_to(), kYield.
+// False: it is not there, and nothing has been done.
+WEFT_API bool yield_to(weft_unit_t to, uint64_t context);
+// Takes over a unit that has suspended itself, as if it had been popped. False: it has not.
+WEFT_API bool take_suspended(weft_unit_t unit);
+// Takes a ready or fresh unit out of its pool, if that is built in. False: it is not there.
+WEFT_API bool take_ready(weft_unit_t unit);
+// Runs a unit until it ends, yields or suspends. Context: ULT, scheduler. Error: CONTEXT.
+WEFT_API int run(weft_unit_t unit);
+// A scheduler of the front-end's looks at deadlines, and at what else a worker has to do now and then.
+WEFT_API void poll();
+
+// What every worker that runs calls once after each ring_bell(), when its scheduler, or a poll(), comes by: those that
+// sleep are woken for it. It may block, which blocks its worker. Null: nothing.
+WEFT_API void set_bell(void (*function)());
+// Async-signal-safe; also without the runtime.
+WEFT_API void ring_bell();
+
+// ---- synchronisation
+
+// weft_mutex_open(), and leaves a number from 0 to 3 in the mutex, for good.
+WEFT_API void mutex_open(weft_mutex_t* mutex, unsigned mark);
+WEFT_API unsigned mutex_mark(const weft_mutex_t* mutex);  // 0: none, so far
+
+// ---- pools
+
+WEFT_API void pool_set_front(weft_pool_t pool, void* front);
+WEFT_API void* pool_front(weft_pool_t pool);
+// More than one worker, or a thread, pops from it from now on. Only a worker's own pool has to know.
+WEFT_API void pool_share(weft_pool_t pool);
+WEFT_API bool pool_is_own(weft_pool_t pool);  // a worker's
+// Units of that home that are blocked.
+WEFT_API size_t pool_blocked(weft_pool_t pool);
+// A user-defined pool has got units without the core: those who wait for some are woken.
+WEFT_API void pool_pushed(weft_pool_t pool);
+// Whatever is in it.
+WEFT_API void pool_destroy(weft_pool_t pool);
+WEFT_API unsigned pool_schedulers(weft_pool_t pool);
+WEFT_API weft_unit_t pool_pop(weft_pool_t pool);
+// Takes one unit out. False: it is not there.
+WEFT_API bool pool_remove(weft_pool_t pool, weft_unit_t unit);
+// Calls f for each unit; the pool is locked meanwhile. Only of pools that are built in.
+WEFT_API void pool_for_each(weft_pool_t pool, void (*f)(weft_unit_t unit, void* arg), void* arg);
+
+// ---- schedulers
+
+// As weft_sched_create(), weft_sched_create_user(), with any number of pools; it waits for blocked units before it ends.
+WEFT_API int sched_create(weft_sched_kind_t kind, size_t n, const weft_pool_t* pools, weft_sched_t* sched);
+WEFT_API int sched_create_user(const weft_sched_ops_t* ops, void* arg, size_t n, const weft_pool_t* pools,
+                               weft_sched_t* sched);
+// What it was told by its last user's end is forgotten.
+WEFT_API void sched_renew(weft_sched_t sched);
+WEFT_API bool sched_should_stop(weft_sched_t sched);
+WEFT_API bool sched_done(weft_sched_t sched);
+// Runs a scheduler as the calling unit's function.
+WEFT_API void sched_stacked_main(void* sched);
+WEFT_API bool sched_claim_stacked(weft_sched_t sched, bool on);
+WEFT_API weft_unit_t sched_unit(weft_sched_t sched);  // that runs it, stacked; null: none
+// Of a scheduler that nobody uses any more, also one that came with its worker.
+WEFT_API void sched_free(weft_sched_t sched);
+
+// ---- workers
+
+WEFT_API void worker_set_front(weft_worker_t worker, void* front);
+WEFT_API void* worker_front(weft_worker_t worker);
+// Of the worker that the caller is on; null: a foreign thread, no front-end's worker, or a unit of somebody else's.
+WEFT_API void* my_front();
+WEFT_API weft_pool_t worker_lane(weft_worker_t worker);
+WEFT_API bool worker_stopped(weft_worker_t worker);
+// Makes a worker with a patient scheduler over its lane (null), or with that one. It is started, or discarded.
+WEFT_API int worker_create(weft_sched_t sched, void* front, weft_worker_t* worker);
+WEFT_API int worker_start(weft_worker_t worker);
+WEFT_API void worker_discard(weft_worker_t worker);
+// The calling ULT, whose home has been chosen, goes on when the old scheduler of its worker is done and this one has
+// taken over: adopted(arg) is called just then, and must do no more than note it. False: somebody else's has come
+// before that.
+WEFT_API bool worker_replace_sched(weft_sched_t sched, void (*adopted)(void* arg), void* arg);
+// The calling ULT's worker gets a scheduler over its lane alone. Its old one, which is built in, is nobody's.
+WEFT_API void worker_drop_sched();
+// The same as worker_replace_sched(), at once, of a worker that has stopped.
+WEFT_API void worker_change_stopped(weft_worker_t worker, weft_sched_t sched);
+// Of the process, as it was before its workers were bound.
+inline constexpr int kMostCpus = 8192;
+WEFT_API bool may_use_cpu(int cpu);
+// Whether ULTs that the primary one joins may run on its stack: only while nobody else could run them.
+WEFT_API void primary_may_host(bool may);
+
+}  // namespace weft::front

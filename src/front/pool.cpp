@@ -1,0 +1,98 @@
+// pool.cpp: pools, beyond weft.h.
+#include "api/handles.hpp"
+#include "front/front.hpp"
+#include "klt/guard.hpp"
+#include "klt/registry.hpp"
+#include "pool/lane.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+
+namespace weft::front {
+
+using namespace rt;
+
+namespace {
+
+struct Total {
+  const Pool* pool;
+  size_t count = 0;
+};
+
+}  // namespace
+
+void pool_set_front(weft_pool_t pool, void* front) { from_handle(pool)->front = front; }
+void* pool_front(weft_pool_t pool) { return from_handle(pool)->front; }
+bool pool_is_own(weft_pool_t pool) { return from_handle(pool)->lane_owner != nullptr; }
+
+void pool_share(weft_pool_t handle) {
+  Worker* owner = from_handle(handle)->lane_owner;
+  if (owner != nullptr && !owner->lane.is_listed()) lane_list(owner->lane, weft_yield);
+}
+
+size_t pool_blocked(weft_pool_t handle) {
+  Total total{from_handle(handle)};
+  InSection section;
+  unit_for_each(
+      [](Unit* unit, void* arg) {
+        auto* total = static_cast<Total*>(arg);
+        const UnitState state = unit_state(unit);
+        const bool waits = state == UnitState::kBlocked || state == UnitState::kInKernel;
+        if (waits && unit->pool.load(std::memory_order_relaxed) == total->pool) ++total->count;
+      },
+      &total);
+  return total.count;
+}
+
+void pool_pushed(weft_pool_t pool) {
+  Worker* worker = section_enter();
+  wake_for_pool(worker, from_handle(pool));
+  section_leave(worker);
+}
+
+void pool_destroy(weft_pool_t pool) { delete from_handle(pool); }
+
+unsigned pool_schedulers(weft_pool_t pool) {
+  return from_handle(pool)->schedulers.load(std::memory_order_relaxed);
+}
+
+weft_unit_t pool_pop(weft_pool_t handle) {
+  Pool* pool = from_handle(handle);
+  Worker* worker = section_enter();
+  if (worker != nullptr) {
+    timers_look(worker);  // a user's scheduler may look for nothing but units
+    run_deferred(worker);
+  }
+  // Another one's: from now on it is for several.
+  if (Worker* owner = pool->lane_owner; owner != nullptr && owner != worker && !owner->lane.is_listed()) {
+    section_leave(worker);
+    pool_share(handle);
+    worker = section_enter();
+  }
+  Unit* unit = pool->pop(worker);
+  if (unit != nullptr) unit->flags.clear(flag::kDirect);
+  section_leave(worker);
+  return to_handle(unit);
+}
+
+bool pool_remove(weft_pool_t handle, weft_unit_t unit) {
+  Pool* pool = from_handle(handle);
+  Worker* worker = section_enter();
+  if (Worker* owner = pool->lane_owner; owner != nullptr && owner != worker && !owner->lane.is_listed()) {
+    section_leave(worker);
+    pool_share(handle);
+    worker = section_enter();
+  }
+  const bool removed = pool->try_remove(worker, from_handle(unit));
+  if (removed) from_handle(unit)->flags.clear(flag::kDirect);
+  section_leave(worker);
+  return removed;
+}
+
+void pool_for_each(weft_pool_t handle, void (*f)(weft_unit_t unit, void* arg), void* arg) {
+  const Worker* owner = from_handle(handle)->lane_owner;
+  if (owner != nullptr && to_handle(const_cast<Worker*>(owner)) != weft_worker_self()) pool_share(handle);
+  InSection section;
+  from_handle(handle)->for_each(f, arg);
+}
+
+}  // namespace weft::front

@@ -1,0 +1,156 @@
+// switching.cpp: from one unit straight to a chosen one, and running one as a scheduler does.
+#include "api/control.hpp"
+#include "api/handles.hpp"
+#include "arch/pause.hpp"
+#include "front/front.hpp"
+#include "klt/guard.hpp"
+#include "worker/bell.hpp"
+#include "worker/direct.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+#include "worker/watch.hpp"
+
+namespace weft::front {
+
+using namespace rt;
+
+namespace {
+
+void yield_to_chosen(Worker* worker, Unit* unit, void* to) {
+  yield_action(worker, unit, nullptr);
+  dispatch_next(worker, static_cast<Unit*>(to));
+}
+
+void suspend_to_chosen(Worker* worker, Unit* unit, void* to) {
+  suspend_action(worker, unit, nullptr);
+  dispatch_next(worker, static_cast<Unit*>(to));
+}
+
+// On its joiner's stack a unit cannot end without its joiner going on: it is ready until `to` has left, and ends then.
+[[nodiscard]] bool is_guest(const Unit* unit) noexcept { return unit->host != unit; }
+
+// For the pool of a user's that it will come to.
+void note_context(Unit* unit, uint64_t context) noexcept {
+  if (unit_is(unit, flag::kFront) && !unit->pool.load(std::memory_order_relaxed)->builtin) {
+    unit->cold.front.context = context;
+  }
+}
+
+[[gnu::noinline]] void yield_in_general(uint64_t context) noexcept {
+  // The calling unit is the same one wherever it goes on.
+  Unit* unit = klt_register_valid() ? klt_current() : nullptr;
+  if (is_ult(unit)) note_context(unit, context);
+  yield_slow();
+}
+
+}  // namespace
+
+// As weft_yield(), but what others have pushed is not overtaken.
+void yield(uint64_t context) {
+  if (__builtin_expect(!klt_register_valid(), 0)) return yield_in_general(context);
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return yield_in_general(context);
+  Unit* unit = klt_current();
+  Lane& lane = worker->lane;
+  Unit* next = lane.front_private();
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (next == nullptr || unit == nullptr || is_schedulers_turn(switches) || lane.has_inbox() ||
+      !leaves_directly(worker, unit) || !resumes_directly(next)) {
+    return yield_in_general(context);
+  }
+  lane.rotate_private(unit);
+  worker->stats.switches.store(switches, std::memory_order_relaxed);
+  switch_directly(worker, unit, next);
+  come_back(unit);
+}
+
+void switch_to(weft_unit_t to, Leave how, uint64_t context) {
+  Worker* worker = guard_enter();
+  Unit* unit = klt_current();
+  Unit* target = from_handle(to);
+  WEFT_CHECK(is_ult(unit));
+  if (how == Leave::kExit && !is_guest(unit)) {
+    dispatch_next(worker, target);
+    exit_unit(worker, unit);
+  }
+  note_context(unit, context);
+  if (how == Leave::kSuspend && unit->token.load(std::memory_order_relaxed) == kTokenResumed) {
+    how = Leave::kYield;
+    unit->token.exchange(kTokenNone, std::memory_order_acq_rel);  // as weft_suspend() does
+  }
+  worker = leave_unit(worker, unit, how == Leave::kSuspend ? suspend_to_chosen : yield_to_chosen, target);
+  if (how == Leave::kExit) exit_unit(worker, unit);
+  mark_if_direct(unit);
+  obey_cancellation(worker, unit);
+  guard_leave(guard_worker());
+}
+
+// As weft_yield_to(), but the caller comes last, as in every other yield.
+bool yield_to(weft_unit_t to, uint64_t context) {
+  if (Worker* worker = guard_enter()) {
+    Unit* unit = klt_current();
+    Unit* next = from_handle(to);
+    Lane& lane = worker->lane;
+    // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
+    if (unit != nullptr && leaves_directly(worker, unit) && lane.holds_private(next) && !lane.has_inbox() &&
+        resumes_directly(next)) {
+      lane.remove_private(next);
+      lane.push_private(unit);
+      count(worker->stats.switches);
+      switch_directly(worker, unit, next);
+      come_back(unit);
+      return true;
+    }
+    guard_leave(worker);
+  }
+  if (!take_ready(to)) return false;
+  switch_to(to, Leave::kYield, context);
+  return true;
+}
+
+bool take_suspended(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  for (;;) {
+    const UnitView seen = view(handle);
+    if (!seen.suspended) return false;
+    uint8_t parked = kTokenParked;
+    // Acquire, pairs with the release in suspend_action(): its context is complete.
+    if (unit->token.compare_exchange_strong(parked, kTokenNone, std::memory_order_acq_rel)) break;
+    cpu_pause();  // it is about to be parked
+  }
+  Worker* worker = section_enter();
+  watch_unit(worker, unit, UnitEvent::kResume);
+  section_leave(worker);
+  unit_transition(unit, UnitState::kReady);
+  unit->flags.clear(flag::kDirect);
+  return true;
+}
+
+bool take_ready(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  return pool_remove(to_handle(unit->pool.load(std::memory_order_relaxed)), handle);
+}
+
+int run(weft_unit_t unit) {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return WEFT_ERR_CONTEXT;
+  Unit* self = klt_current();
+  if (self != nullptr && unit_is(self, flag::kTasklet)) {
+    guard_leave(worker);
+    return WEFT_ERR_CONTEXT;
+  }
+  run_from_scheduler(worker, from_handle(unit));
+  guard_leave(guard_worker());
+  return WEFT_OK;
+}
+
+void poll() {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return;
+  timers_look(worker);
+  if (bell_calls(worker)) bell_answer(worker);
+  run_deferred(worker);
+  guard_leave(guard_worker());
+}
+
+}  // namespace weft::front

@@ -1,0 +1,12 @@
+#include "front/front.hpp"
+#include "sync/mutex.hpp"
+
+namespace weft::front {
+
+void mutex_open(weft_mutex_t* mutex, unsigned mark) { rt::mutex_open(rt::mutex_of(mutex), mark); }
+
+unsigned mutex_mark(const weft_mutex_t* mutex) {
+  return rt::mutex_front(rt::mutex_of(const_cast<weft_mutex_t*>(mutex)));
+}
+
+}  // namespace weft::front

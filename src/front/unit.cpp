@@ -1,0 +1,275 @@
+// unit.cpp: units of a front-end: made, queried, told to move or to end.
+#include "api/handles.hpp"
+#include "front/front.hpp"
+#include "klt/guard.hpp"
+#include "worker/finish.hpp"
+#include "worker/runtime.hpp"
+#include "worker/watch.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::front {
+
+using namespace rt;
+
+static_assert(offsetof(Unit, cold) + offsetof(UnitCold, front) == kFrontPartOffset);
+
+namespace {
+
+[[gnu::always_inline]] inline void write_fresh(Unit* unit, uint64_t header, weft_fn fn, void* arg, Pool* home,
+                                               FrontHooks* hooks, uint64_t context) noexcept {
+  WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), UnitState::kFresh));
+  unit->fn = fn;
+  unit->arg = arg;
+  unit->pool.store(home, std::memory_order_relaxed);
+  unit->inside.store(0, std::memory_order_relaxed);
+  unit->joiner.store(0, std::memory_order_relaxed);
+  unit->cold.front = {fn, arg, hooks, context};
+  unit_set_header(unit, header);
+}
+
+uint16_t flags_for(const UnitWish& wish) noexcept {
+  uint32_t flags = flag::kFront;
+  if (wish.detached) flags |= flag::kDetached;
+  if (wish.hooks != nullptr) flags |= flag::kCold;
+  if (wish.tasklet) flags |= flag::kTasklet;
+  const bool own = wish.stack_memory != nullptr || wish.stack_size > stack_options().default_size / 2;
+  if (own) flags |= flag::kOwnStack;
+  if (wish.stack_memory != nullptr) flags |= flag::kStackKept | flag::kCold;
+  if (wish.stack_size > stack_options().default_size) flags |= flag::kCold;
+  if (wish.watched) flags |= flag::kWatched;
+  if (!own && !wish.detached && !wish.watched) flags |= flag::kClaimable;
+  return static_cast<uint16_t>(flags);
+}
+
+int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
+                weft_unit_t* out) noexcept {
+  Unit* unit = worker != nullptr ? worker->units.pop() : unit_acquire_global();
+  if (unit == nullptr) return WEFT_ERR_NO_MEMORY;
+  const uint16_t flags = flags_for(wish);
+  if (wish.stack_memory != nullptr) {
+    unit->stack = stack_over(wish.stack_memory, wish.stack_size);
+  } else if (wish.stack_size > stack_options().default_size) {
+    unit->cold.stack_size = wish.stack_size;
+  }
+  const uint64_t header = unit_header_of(UnitState::kFresh, flags, WEFT_PRIORITY_DEFAULT, false);
+  write_fresh(unit, header, fn, arg, pool, wish.hooks, context);
+  *out = to_handle(unit);
+  // First in, first out, also with what others have pushed.
+  if (worker != nullptr && pool == worker->ring && worker->lane.has_inbox()) worker->lane.drain_inbox();
+  if (wish.push) make_ready(worker, unit);
+  return WEFT_OK;
+}
+
+[[gnu::noinline]] int not_here() noexcept {
+  guard_leave(guard_enter());
+  return kNotHere;
+}
+
+// In a pool that is not the ring of this worker. Guard up; it is lowered.
+[[gnu::noinline]] int create_in_pool(Worker* worker, Pool* pool, bool tasklet, weft_fn fn, void* arg, uint64_t context,
+                                     weft_unit_t* out) noexcept {
+  UnitWish wish;
+  wish.tasklet = tasklet;
+  wish.detached = out == nullptr;
+  weft_unit_t unnamed;
+  const int error = create_with(worker, pool, fn, arg, context, wish, out != nullptr ? out : &unnamed);
+  guard_leave(guard_worker());
+  return error;
+}
+
+template <bool kTasklet>
+[[gnu::always_inline]] inline int create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context,
+                                         weft_unit_t* out) noexcept {
+  constexpr uint16_t kFlags = flag::kFront | (kTasklet ? flag::kTasklet : 0);
+  constexpr uint64_t kNamed =
+      unit_header_of(UnitState::kFresh, kFlags | flag::kClaimable, WEFT_PRIORITY_DEFAULT, false);
+  constexpr uint64_t kUnnamed =
+      unit_header_of(UnitState::kFresh, kFlags | flag::kDetached, WEFT_PRIORITY_DEFAULT, false);
+  if (__builtin_expect(!klt_register_valid(), 0)) return kNotHere;
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return not_here();
+  Lane* lane = worker->ring;
+  if (__builtin_expect(lane == nullptr || lane != from_handle(pool) || worker->units.head == nullptr ||
+                       lane->ring_full() || lane->has_inbox(), 0)) {
+    if (!from_handle(pool)->builtin) return not_here();
+    return create_in_pool(worker, from_handle(pool), kTasklet, fn, arg, context, out);
+  }
+  Unit* unit = worker->units.pop_unchecked();
+  write_fresh(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, lane, nullptr, context);
+  if (out != nullptr) *out = to_handle(unit);
+  lane->push_private_unchecked(unit);
+  return guard_leave_ok(worker);
+}
+
+}  // namespace
+
+int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit) {
+  return create<false>(pool, fn, arg, context, unit);
+}
+
+int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit) {
+  return create<true>(pool, fn, arg, context, unit);
+}
+
+int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
+                weft_unit_t* unit) {
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  Worker* worker = section_enter();
+  const int error = create_with(worker, from_handle(pool), fn, arg, context, wish, unit);
+  section_leave(worker);
+  return error;
+}
+
+void unit_discard(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  __atomic_store_n(&unit->cold.front.hooks, nullptr, __ATOMIC_RELAXED);
+  Worker* worker = section_enter();
+  recycle_unit_unrun(worker, unit);
+  section_leave(worker);
+}
+
+int unit_revive(weft_unit_t handle, weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, bool push) {
+  Unit* unit = from_handle(handle);
+  if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return WEFT_ERR_STATE;
+  Worker* worker = section_enter();
+  const auto flags = static_cast<uint16_t>(unit->flags & ~flag::kDirect);
+  uint64_t header = unit_header_of(UnitState::kFresh, flags, unit->priority, false);
+  if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
+  Pool* home = from_handle(pool);
+  write_fresh(unit, header, fn, arg, home, unit->cold.front.hooks, context);
+  if (worker != nullptr && home == worker->ring && worker->lane.has_inbox()) worker->lane.drain_inbox();
+  if (push) make_ready(worker, unit);
+  section_leave(worker);
+  return WEFT_OK;
+}
+
+UnitView view(weft_unit_t handle) {
+  const Unit* unit = from_handle(handle);
+  UnitView view{};
+  view.state = weft_unit_state(handle);
+  view.suspended = view.state == WEFT_UNIT_BLOCKED &&
+                   unit->slot.load(std::memory_order_relaxed) == static_cast<uint32_t>(WaitKind::kSuspend);
+  view.detached = unit_is(unit, flag::kDetached);
+  view.tasklet = unit_is(unit, flag::kTasklet);
+  view.primary = unit_is(unit, flag::kPrimary);
+  return view;
+}
+
+void set_arg(weft_unit_t handle, void* arg) {
+  Unit* unit = from_handle(handle);
+  unit->cold.front.arg = arg;
+  if (unit_state(unit) == UnitState::kFresh) unit->arg = arg;
+}
+
+void set_home(weft_unit_t handle, weft_pool_t pool) {
+  Unit* unit = from_handle(handle);
+  unit->flags.clear(flag::kDirect);
+  unit->pool.store(from_handle(pool), std::memory_order_relaxed);
+}
+
+bool set_hooks(weft_unit_t handle, FrontHooks* hooks) {
+  Unit* unit = from_handle(handle);
+  unit_mark(unit);  // not a flag: another thread may ask
+  FrontHooks* none = nullptr;
+  // Release, pairs with the acquire in hooks() and in whoever calls them.
+  return __atomic_compare_exchange_n(&unit->cold.front.hooks, &none, hooks, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE);
+}
+
+FrontHooks* hooks(weft_unit_t handle) {
+  return __atomic_load_n(&from_handle(handle)->cold.front.hooks, __ATOMIC_ACQUIRE);
+}
+
+void request_move(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  unit_mark(unit);
+  unit->requests.fetch_or(kMoveRequest, std::memory_order_release);
+  unit->homed.store(true, std::memory_order_release);  // then it does not leave by a mere switch
+}
+
+void request_cancel(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  unit_mark(unit);
+  unit->requests.fetch_or(kCancelRequest, std::memory_order_release);
+}
+
+weft_worker_t last_worker(weft_unit_t handle) {
+  const Unit* unit = from_handle(handle);
+  if (unit_state(unit) == UnitState::kFresh) return nullptr;
+  const uint32_t inside = unit->inside.load(std::memory_order_relaxed);
+  if ((inside & kRanOn) != 0) return weft_worker_get(inside & ~kRanOn);
+  const Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  if (pool->lane_owner != nullptr) return to_handle(pool->lane_owner);
+  for (unsigned word = 0; word < kMaxWorkers / 64; ++word) {
+    const uint64_t bits = pool->consumers[word].load(std::memory_order_relaxed);
+    if (bits != 0) return weft_worker_get(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits)));
+  }
+  return nullptr;
+}
+
+bool stack_of(weft_unit_t handle, void** low, size_t* size) {
+  const Unit* unit = from_handle(handle);
+  if (unit_is(unit, flag::kTasklet | flag::kPrimary)) return false;
+  const Stack* stack = unit->stack;
+  if (stack == nullptr) return false;
+  *low = stack->low;
+  *size = stack->size;
+  return true;
+}
+
+size_t default_stack_size() { return stack_options().default_size; }
+bool stacks_are_guarded() { return stack_options().guard != GuardKind::kNone; }
+
+void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_worker_t worker)) {
+  set_unit_watcher(watcher);
+}
+
+void watch_self() {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return;
+  Unit* unit = klt_current();
+  if (unit != nullptr && unit_is(unit, flag::kFront)) {
+    unit->flags.clear(flag::kDirect);
+    unit->flags.set(flag::kWatched);
+  }
+  guard_leave(worker);
+}
+
+WaitView wait_of(weft_unit_t handle) {
+  const Unit* unit = from_handle(handle);
+  const auto kind = static_cast<WaitKind>(unit->slot.load(std::memory_order_relaxed));
+  return {wait_kind_name(kind), static_cast<unsigned>(kind), unit->wait_object};
+}
+
+weft_unit_t scheduling_unit(weft_worker_t handle, unsigned* depth) {
+  const Worker* worker = from_handle(handle);
+  *depth = worker->depth;
+  return to_handle(worker->scheduling);
+}
+
+weft_unit_t stand_in_create(weft_pool_t pool) {
+  Worker* worker = section_enter();
+  Unit* unit = worker != nullptr ? worker->units.pop() : unit_acquire_global();
+  if (unit != nullptr) {
+    constexpr uint16_t kFlags = flag::kFront | flag::kDetached | flag::kCold;
+    const uint64_t header = unit_header_of(UnitState::kFresh, kFlags, WEFT_PRIORITY_DEFAULT, false);
+    write_fresh(unit, header, nullptr, nullptr, from_handle(pool), nullptr, 0);
+    unit->host = unit;
+    unit_transition(unit, UnitState::kRunning);
+  }
+  section_leave(worker);
+  return to_handle(unit);
+}
+
+void stand_in_free(weft_unit_t handle) {
+  Unit* unit = from_handle(handle);
+  unit_transition(unit, UnitState::kTerminated);
+  unit_drop_values(unit);
+  Worker* worker = section_enter();
+  unit_clear_cold(unit);
+  unit_transition(unit, UnitState::kFree);
+  recycle_fresh(worker, unit);
+  section_leave(worker);
+}
+
+}  // namespace weft::front

@@ -1,0 +1,167 @@
+// worker.cpp: workers, and the runtime, beyond weft.h.
+#include "api/handles.hpp"
+#include "front/front.hpp"
+#include "klt/guard.hpp"
+#include "worker/bell.hpp"
+#include "worker/runtime.hpp"
+#include "worker/watch.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::front {
+
+using namespace rt;
+
+namespace {
+
+// What a front-end's worker starts with: its lane alone, from which nobody steals, and it from nobody.
+Sched* make_lane_sched(Worker* worker) noexcept {
+  Pool* lane = &worker->lane;
+  Sched* sched = rt::sched_create(WEFT_SCHED_BASIC, 1, &lane);
+  if (sched == nullptr) return nullptr;
+  sched->implicit = true;
+  sched->patient = true;
+  return sched;
+}
+
+// Of a worker whose scheduler is not running just now, or the caller's own.
+bool take_over(Worker* worker, Sched* sched) noexcept {
+  Sched* const old = worker->sched;
+  Sched* const fresh = sched != nullptr ? sched : make_lane_sched(worker);
+  if (fresh == nullptr) return false;
+  set_main_sched(worker, fresh);
+  if (old->implicit) sched_destroy(old);
+  return true;
+}
+
+void replace_action(Worker* worker, Unit* unit, void* arg) {
+  unit_note_wait(unit, WaitKind::kNone, nullptr);
+  watch_unit(worker, unit, UnitEvent::kSuspend);
+  unit_transition(unit, UnitState::kBlocked);
+  Replacement* const before = worker->replacement;
+  auto* const replacement = static_cast<Replacement*>(arg);
+  worker->replacement = replacement;
+  // Release, pairs with the acquire in adopt_new_sched(), for those who look from elsewhere.
+  worker->new_sched.store(replacement->sched, std::memory_order_release);
+  if (before == nullptr) return;
+  Unit* const overtaken = before->unit;
+  watch_unit(worker, overtaken, UnitEvent::kResume);
+  unit_transition(overtaken, UnitState::kReady);
+  push_ready_private(worker, overtaken);
+}
+
+bool is_primary() noexcept { return klt_register_valid() && klt_current() == runtime.primary; }
+
+}  // namespace
+
+int initialize(const weft_options_t* options) {
+  if (const int error = weft_initialize(options); error != WEFT_OK) return error;
+  if (!is_primary()) {
+    static_cast<void>(weft_finalize());
+    return WEFT_ERR_CONTEXT;
+  }
+  Worker* worker = guard_enter();
+  runtime.primary->cold.front = {};
+  runtime.primary->flags.set(flag::kFront | flag::kCold);
+  const bool done = take_over(worker, nullptr);
+  guard_leave(worker);
+  if (done) return WEFT_OK;
+  static_cast<void>(weft_finalize());
+  return WEFT_ERR_NO_MEMORY;
+}
+
+int finalize() { return runtime_finalize_dropping(); }
+
+weft_unit_t primary() { return to_handle(runtime.primary); }
+
+void worker_set_front(weft_worker_t worker, void* front) {
+  from_handle(worker)->front.store(front, std::memory_order_release);
+}
+void* worker_front(weft_worker_t worker) { return from_handle(worker)->front.load(std::memory_order_acquire); }
+
+void* my_front() {
+  if (!klt_register_valid()) return nullptr;
+  Worker* worker = guard_enter();
+  const Unit* unit = klt_current();
+  const bool ours = unit == nullptr || unit_is(unit, flag::kFront);
+  void* front = ours ? worker->front.load(std::memory_order_relaxed) : nullptr;
+  guard_leave(worker);
+  return front;
+}
+
+weft_pool_t worker_lane(weft_worker_t worker) { return to_handle(static_cast<Pool*>(&from_handle(worker)->lane)); }
+
+bool worker_stopped(weft_worker_t worker) {
+  return from_handle(worker)->state.load(std::memory_order_acquire) == WorkerState::kStopped;
+}
+
+int worker_create(weft_sched_t sched, void* front, weft_worker_t* out) {
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  Worker* mine = section_enter();
+  Worker* worker = rt::worker_create(from_handle(sched));
+  int error = worker != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;
+  if (error == WEFT_OK && sched == nullptr && !take_over(worker, nullptr)) error = WEFT_ERR_NO_MEMORY;
+  if (error == WEFT_OK) {
+    worker->front.store(front, std::memory_order_release);
+    *out = to_handle(worker);
+  } else if (worker != nullptr) {
+    worker_destroy(worker);
+  }
+  section_leave(mine);
+  return error;
+}
+
+int worker_start(weft_worker_t worker) {
+  Worker* mine = section_enter();
+  const int error = rt::worker_start(from_handle(worker));
+  section_leave(mine);
+  return error;
+}
+
+void worker_discard(weft_worker_t worker) {
+  Worker* mine = section_enter();
+  worker_destroy(from_handle(worker));
+  section_leave(mine);
+}
+
+bool worker_replace_sched(weft_sched_t sched, void (*adopted)(void* arg), void* arg) {
+  Worker* worker = guard_enter();
+  Unit* unit = klt_current();
+  Replacement replacement{unit, from_handle(sched), adopted, arg, false};
+  leave_unit(worker, unit, replace_action, &replacement);
+  guard_leave(guard_worker());
+  return replacement.done;
+}
+
+void worker_drop_sched() {
+  Worker* worker = guard_enter();
+  WEFT_CHECK(take_over(worker, nullptr) && "no memory for a scheduler");
+  guard_leave(worker);
+}
+
+void worker_change_stopped(weft_worker_t handle, weft_sched_t sched) {
+  Worker* mine = section_enter();
+  Worker* worker = from_handle(handle);
+  set_main_sched(worker, from_handle(sched));
+  section_leave(mine);
+}
+
+void set_bell(void (*function)()) { bell.function.store(function, std::memory_order_release); }
+void ring_bell() { bell_ring(); }
+
+static_assert(kMostCpus == kMaxCpus);
+bool may_use_cpu(int cpu) { return runtime.affinity_known && runtime.affinity.contains(cpu); }
+
+void primary_may_host(bool may) {
+  Unit* primary = runtime.primary;
+  const uintptr_t floor = may ? claim_floor_of(primary_stack) : kNoClaim;
+  primary->claim_floor.store(floor, std::memory_order_relaxed);
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return;
+  const Unit* unit = klt_current();
+  if (unit != nullptr && !unit_is(unit, flag::kTasklet) && unit->host == primary && worker->parent == nullptr) {
+    klt_set_claim_floor(floor);
+  }
+  guard_leave(worker);
+}
+
+}  // namespace weft::front

@@ -1,0 +1,21 @@
+#include "worker/watch.hpp"
+
+#include "klt/callback_scope.hpp"
+
+namespace weft::rt {
+namespace {
+
+constinit std::atomic<UnitWatcher> current_watcher{nullptr};
+
+}  // namespace
+
+void set_unit_watcher(UnitWatcher watcher) noexcept { current_watcher.store(watcher, std::memory_order_release); }
+
+void tell_watcher(Worker* worker, Unit* unit, UnitEvent event) noexcept {
+  const UnitWatcher watcher = current_watcher.load(std::memory_order_acquire);
+  if (watcher == nullptr) return;
+  CallbackScope scope;
+  watcher(reinterpret_cast<weft_unit_t>(unit), event, reinterpret_cast<weft_worker_t>(worker));
+}
+
+}  // namespace weft::rt
