@@ -11,10 +11,10 @@ check() {
   echo "$language $header"
   "$compiler" "-std=$language" "${strict[@]}" -x "${language%%[0-9]*}" "$SCRATCH/only.${language:0:1}"
 }
-for header in "$tree"/include/weft/*.h; do
+for header in "$tree"/include/*.h "$tree"/include/weft/*.h; do
   check "$header" c11 "$CC"
   check "$header" c17 "$CC"
 done
-for header in "$tree"/include/weft/*.h "$tree"/include/weft/*.hpp; do
+for header in "$tree"/include/*.h "$tree"/include/weft/*.h "$tree"/include/weft/*.hpp; do
   check "$header" c++20 "$CXX"
 done

@@ -9,3 +9,4 @@ mv "$tree" "$SCRATCH/elsewhere"
 trap 'mv "$SCRATCH/elsewhere" "$tree"' EXIT
 SCRATCH=$SCRATCH/cmake "$here/cmake.sh" "$SCRATCH/elsewhere"
 SCRATCH=$SCRATCH/pkgconfig "$here/pkgconfig.sh" "$SCRATCH/elsewhere"
+SCRATCH=$SCRATCH/argobots "$here/argobots.sh" "$SCRATCH/elsewhere"

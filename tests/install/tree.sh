@@ -8,12 +8,15 @@ version=$(sed -n 's/^ *project(weft VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLi
 cd "$SCRATCH"
 for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/libweft.so \
   "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc \
-  $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py"; do
+  $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py" \
+  include/abt.h include/weft/abt_ext.h $LIBDIR/libabt.so $LIBDIR/libabt.so.1.1.0 $LIBDIR/cmake/argobots/argobots-config.cmake \
+  $LIBDIR/pkgconfig/argobots.pc; do
   [ -e "$file" ] || fail "$file is not installed"
 done
-[ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" -type f | wc -l)" ] ||
+[ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" -type f | wc -l)" ] ||
   fail "include/ is not what the source has"
 readelf -d $LIBDIR/libweft.so | grep -q 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
+readelf -d $LIBDIR/libabt.so | grep -q 'SONAME.*\[libabt\.so\.1\]' || fail "the SONAME is not libabt.so.1"
 if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
 if grep -rnF -e "$SOURCE" -e "$BUILD" -e "$PWD" $LIBDIR/cmake $LIBDIR/pkgconfig include; then
   fail "these say where Weft was built or installed"
@@ -23,3 +26,5 @@ header=$(awk '/define WEFT_VERSION_/ { printf "%s%s", dot, $3; dot = "." }' incl
 [ "$header" = "$version" ] || fail "weft.h says $header, the build $version"
 packaged=$(PKG_CONFIG_PATH=$LIBDIR/pkgconfig pkg-config --modversion weft)
 [ "$packaged" = "$version" ] || fail "weft.pc says $packaged, the build $version"
+packaged=$(PKG_CONFIG_PATH=$LIBDIR/pkgconfig pkg-config --modversion argobots)
+[ "$packaged" = 1.2 ] || fail "argobots.pc says $packaged, the interface is of 1.2"

@@ -1,0 +1,39 @@
+/* weft/abt_ext.h: what Weft adds to Argobots' interface. Contexts and errors as in abt.h.
+ *
+ * Without these functions too, an idle ES sleeps, a wait with a time costs no CPU, a stack overflow is reported, and
+ * WEFT_DUMP_SIGNAL has all work units dumped: see Weft's docs/options.md.
+ */
+#ifndef WEFT_ABT_EXT_H
+#define WEFT_ABT_EXT_H
+
+#include <abt.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/* Waits until one of the eventuals is ready; *index (may be NULL) is the first such. None of them may be freed before
+ * this returns.
+ * I-t+/2.0:I+. INV_ARG (num is 0, eventuals is NULL) INV_EVENTUAL MEM (more than 16) 1.x:EVENTUAL. */
+int ABTX_eventual_wait_any(size_t num, const ABT_eventual* eventuals, size_t* index);
+/* The same, until a time of CLOCK_REALTIME. COND_TIMEDOUT. */
+int ABTX_eventual_timedwait_any(size_t num, const ABT_eventual* eventuals, const struct timespec* abstime,
+                                size_t* index);
+
+/* Suspends the calling ULT for that time; its ES runs others, or sleeps. A tasklet holds its ES; another thread
+ * sleeps. A+. INV_ARG (secs is not a number). */
+int ABTX_sleep(double secs);
+
+/* Writes every ES and every work unit to the file: names, states, what they wait for and since when, and their
+ * backtraces, also of those that are in no pool. A, and signal handlers. UNINITIALIZED; OTHER (another dump is being
+ * written, or the file did not take it). */
+int ABTX_dump(int fd);
+
+#pragma GCC visibility pop
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* WEFT_ABT_EXT_H */

@@ -1,0 +1,60 @@
+// ext.cpp: what Argobots does not have (weft/abt_ext.h).
+#include <cmath>
+#include <memory>
+#include <new>
+
+#include "eventual.hpp"
+#include "weft/abt_ext.h"
+
+namespace weft::abt {
+namespace {
+
+int wait_any(size_t n, const ABT_eventual* eventuals, uint64_t deadline, size_t* index) noexcept {
+  if (n == 0 || eventuals == nullptr) return ABT_ERR_INV_ARG;
+  for (size_t i = 0; i < n; ++i) {
+    if (is_null(eventuals[i])) return ABT_ERR_INV_EVENTUAL;
+  }
+  if (is_refused()) return ABT_ERR_EVENTUAL;
+  constexpr size_t kInFrame = 16;
+  weft_waitable_t in_frame[kInFrame];
+  std::unique_ptr<weft_waitable_t[]> elsewhere;
+  if (n > kInFrame) elsewhere.reset(new (std::nothrow) weft_waitable_t[n]);
+  weft_waitable_t* objects = n > kInFrame ? elsewhere.get() : in_frame;
+  if (objects == nullptr) return ABT_ERR_MEM;
+  for (size_t i = 0; i < n; ++i) objects[i] = {WEFT_WAITABLE_EVENT, &eventual_of(eventuals[i]).event};
+  switch (wait_anywhere([&] { return weft_wait_any_until(n, objects, deadline, index); })) {
+    case WEFT_OK: return ABT_SUCCESS;
+    case WEFT_ERR_TIMEOUT: return ABT_ERR_COND_TIMEDOUT;
+    default: return ABT_ERR_MEM;
+  }
+}
+
+}  // namespace
+}  // namespace weft::abt
+
+using namespace weft::abt;
+
+int ABTX_eventual_wait_any(size_t num, const ABT_eventual* eventuals, size_t* index) {
+  return wait_any(num, eventuals, WEFT_NEVER, index);
+}
+
+int ABTX_eventual_timedwait_any(size_t num, const ABT_eventual* eventuals, const struct timespec* abstime,
+                                size_t* index) {
+  return wait_any(num, eventuals, deadline_of(*abstime), index);
+}
+
+int ABTX_sleep(double secs) {
+  if (std::isnan(secs)) return ABT_ERR_INV_ARG;
+  constexpr double kLongest = 1e10;  // seconds: three centuries; fits as nanoseconds
+  const double clipped = secs <= 0 ? 0 : secs < kLongest ? secs : kLongest;
+  wait_anywhere([&] { return weft_sleep(static_cast<uint64_t>(clipped * 1e9)); });
+  return ABT_SUCCESS;
+}
+
+int ABTX_dump(int fd) {
+  switch (weft_dump(fd)) {
+    case WEFT_OK: return ABT_SUCCESS;
+    case WEFT_ERR_UNINITIALIZED: return ABT_ERR_UNINITIALIZED;
+    default: return ABT_ERR_OTHER;
+  }
+}

@@ -1,0 +1,169 @@
+// unit.cpp: units as pools see them. Of a built-in pool a unit is its descriptor's address plus 1; of a user-defined
+// one what its create_unit() has returned, found again through a table.
+#include "unit.hpp"
+
+#include <new>
+#include <unordered_map>
+
+#include "key.hpp"
+#include "pool.hpp"
+#include "tool.hpp"
+
+namespace weft::abt {
+namespace {
+
+using namespace front;
+
+// Programs with user-defined pools alone come here. Several tables, so that their threads seldom meet.
+struct alignas(64) Shard {
+  std::mutex lock;
+  std::unordered_map<ABT_unit, ABT_thread> threads;
+};
+constexpr size_t kShards = 64;
+
+// Never destroyed: threads may go on while the process ends.
+Shard& shard_of(ABT_unit unit) noexcept {
+  alignas(Shard) static unsigned char memory[kShards * sizeof(Shard)];
+  static Shard* const shards = [] {
+    auto* first = reinterpret_cast<Shard*>(memory);
+    for (size_t i = 0; i < kShards; ++i) new (first + i) Shard;
+    return first;
+  }();
+  const auto bits = reinterpret_cast<uintptr_t>(unit);
+  return shards[(bits >> 4 ^ bits >> 12) % kShards];
+}
+
+bool remember(ABT_unit unit, ABT_thread thread) noexcept try {
+  Shard& shard = shard_of(unit);
+  std::lock_guard hold(shard.lock);
+  shard.threads[unit] = thread;
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+void forget(ABT_unit unit) noexcept {
+  Shard& shard = shard_of(unit);
+  std::lock_guard hold(shard.lock);
+  shard.threads.erase(unit);
+}
+
+void free_unit(Extra* extra) noexcept {
+  if (extra->unit == nullptr) return;
+  forget(extra->unit);
+  const PoolDef& def = record(extra->unit_pool)->def;
+  if (def.old) {
+    def.of_old.u_free(&extra->unit);
+  } else {
+    def.free_unit(extra->unit_pool, extra->unit);
+  }
+  extra->unit = nullptr;
+}
+
+ABT_unit create_unit(ABT_pool pool, ABT_thread thread) noexcept {
+  const PoolDef& def = record(pool)->def;
+  return def.old ? def.of_old.u_create_from_thread(thread) : def.create_unit(pool, thread);
+}
+
+// FrontHooks
+void move(weft_unit_t unit, FrontHooks* hooks) {
+  auto* extra = static_cast<Extra*>(hooks);
+  extra->lock.lock();
+  const ABT_pool to = extra->move_to;
+  const auto moved = extra->moved;
+  void* const arg = extra->moved_arg;
+  extra->lock.unlock();
+  if (to == nullptr || associate(to_abt(unit), to) != ABT_SUCCESS) return;
+  if (is_user(to)) part(unit)->context = ABT_POOL_CONTEXT_OP_THREAD_MIGRATE;
+  if (moved != nullptr) moved(to_abt(unit), arg);
+}
+
+void drop(weft_unit_t unit, FrontHooks* hooks) {
+  auto* extra = static_cast<Extra*>(hooks);
+  if (extra->watched) tell_tool(to_abt(unit), ABT_TOOL_EVENT_THREAD_FREE);
+  destroy_values(extra);
+  free_unit(extra);
+  delete extra;
+}
+
+}  // namespace
+
+Extra* extra_if_any(ABT_thread thread) noexcept { return static_cast<Extra*>(hooks(core(thread))); }
+
+Extra* make_extra() noexcept {
+  auto* extra = new (std::nothrow) Extra;
+  if (extra == nullptr) return nullptr;
+  extra->move = move;
+  extra->drop = drop;
+  return extra;
+}
+
+void delete_extra(Extra* extra) noexcept { delete extra; }
+
+Extra* extra_of(ABT_thread thread) noexcept {
+  if (Extra* extra = extra_if_any(thread)) return extra;
+  Extra* made = make_extra();
+  if (made == nullptr || set_hooks(core(thread), made)) return made;
+  delete made;  // somebody else was first
+  return extra_if_any(thread);
+}
+
+int associate(ABT_thread thread, ABT_pool pool) noexcept {
+  Extra* extra = extra_if_any(thread);
+  const bool user = is_user(pool);
+  if (extra != nullptr && extra->unit != nullptr && extra->unit_pool == pool) return ABT_SUCCESS;
+  if (user) {
+    if (extra == nullptr) extra = extra_of(thread);
+    if (extra == nullptr) return ABT_ERR_MEM;
+    const ABT_unit made = create_unit(pool, thread);
+    if (is_null(made)) return ABT_ERR_UNIT;
+    free_unit(extra);
+    extra->unit = made;
+    extra->unit_pool = pool;
+    if (!remember(made, thread)) {
+      free_unit(extra);
+      return ABT_ERR_MEM;
+    }
+  } else if (extra != nullptr) {
+    free_unit(extra);
+  }
+  if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
+  return ABT_SUCCESS;
+}
+
+ABT_unit unit_of(ABT_thread thread) noexcept {
+  const Extra* extra = extra_if_any(thread);
+  if (extra != nullptr && extra->unit != nullptr) return extra->unit;
+  return reinterpret_cast<ABT_unit>(reinterpret_cast<uintptr_t>(thread) | 1);
+}
+
+ABT_thread thread_of(ABT_unit unit) noexcept {
+  const auto bits = reinterpret_cast<uintptr_t>(unit);
+  if ((bits & 1) != 0) return reinterpret_cast<ABT_thread>(bits & ~uintptr_t{1});
+  Shard& shard = shard_of(unit);
+  std::lock_guard hold(shard.lock);
+  const auto found = shard.threads.find(unit);
+  return found != shard.threads.end() ? found->second : ABT_THREAD_NULL;
+}
+
+}  // namespace weft::abt
+
+using namespace weft::abt;
+
+extern "C" {
+
+int ABT_unit_get_thread(ABT_unit unit, ABT_thread* thread) {
+  if (is_null(unit)) return fail(thread, ABT_THREAD_NULL, ABT_ERR_INV_UNIT);
+  const ABT_thread found = thread_of(unit);
+  if (is_null(found)) return fail(thread, ABT_THREAD_NULL, ABT_ERR_INV_UNIT);
+  *thread = found;
+  return ABT_SUCCESS;
+}
+
+// Pools do it themselves since Argobots 1.1.
+int ABT_unit_set_associated_pool(ABT_unit unit, ABT_pool pool) {
+  if (is_null(unit)) return ABT_ERR_INV_UNIT;
+  return is_null(pool) ? ABT_ERR_INV_POOL : ABT_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,44 @@
+// unit.hpp: what a work unit has beyond a unit of the core, made when it is first needed.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "base/spin_lock.hpp"
+#include "handles.hpp"
+
+namespace weft::abt {
+
+struct KeyEntry;
+
+struct Extra : front::FrontHooks {
+  // whoever owns the unit
+  ABT_unit unit = nullptr;       // what the user-defined pool that is its home has made of it; null: built in
+  ABT_pool unit_pool = nullptr;  // that pool
+  size_t stack_size = 0;         // asked for; 0: default
+  void* stack = nullptr;         // the program's
+  bool watched = false;          // a tool is told of it
+  // any thread
+  std::atomic<KeyEntry*> keys{nullptr};  // newest first; nothing is taken out before the end
+  std::atomic<bool> fixed{false};        // not migratable
+  rt::SpinLock lock;                     // of the following
+  ABT_pool move_to = nullptr;
+  void (*moved)(ABT_thread, void*) = nullptr;
+  void* moved_arg = nullptr;
+};
+
+Extra* extra_if_any(ABT_thread thread) noexcept;
+// Null: no memory.
+Extra* extra_of(ABT_thread thread) noexcept;
+// One that belongs to no unit yet; with unit_create(). Null: no memory.
+Extra* make_extra() noexcept;
+void delete_extra(Extra* extra) noexcept;
+
+// Makes the pool the unit's, which is in none: the new pool's create_unit() first, then the old one's free_unit().
+// ABT_SUCCESS, MEM, UNIT.
+int associate(ABT_thread thread, ABT_pool pool) noexcept;
+ABT_unit unit_of(ABT_thread thread) noexcept;
+// ABT_THREAD_NULL: there is no such unit.
+ABT_thread thread_of(ABT_unit unit) noexcept;
+
+}  // namespace weft::abt

@@ -1,0 +1,141 @@
+// What Weft adds to Argobots' interface.
+#include <unistd.h>
+
+#include <climits>
+#include <cmath>
+#include <cstdio>
+
+#include "support/abt_fixture.hpp"
+#include "weft/abt_ext.h"
+
+namespace {
+
+using namespace weft_test;
+
+class AbtExt : public AbtTest {};
+
+struct Eventuals {
+  explicit Eventuals(size_t n) : handles(n) {
+    for (ABT_eventual& eventual : handles) EXPECT_TRUE(abt_ok(ABT_eventual_create(0, &eventual)));
+  }
+  Eventuals(const Eventuals&) = delete;
+  Eventuals& operator=(const Eventuals&) = delete;
+  ~Eventuals() {
+    for (ABT_eventual& eventual : handles) EXPECT_TRUE(abt_ok(ABT_eventual_free(&eventual)));
+  }
+  size_t wait() const {
+    size_t which = SIZE_MAX;
+    EXPECT_TRUE(abt_ok(ABTX_eventual_wait_any(handles.size(), handles.data(), &which)));
+    return which;
+  }
+  void set(size_t i) const { EXPECT_TRUE(abt_ok(ABT_eventual_set(handles[i], nullptr, 0))); }
+
+  std::vector<ABT_eventual> handles;
+};
+
+// A ULT, and a thread; few, and more than there is room for in a frame.
+TEST_F(AbtExt, WaitAnyTellsWhichIsReady) {
+  for (const size_t n : {size_t{1}, size_t{3}, size_t{16}, size_t{40}}) {
+    for (const bool external : {false, true}) {
+      const Eventuals eventuals(n);
+      std::atomic<size_t> which = SIZE_MAX;
+      const auto wait = [&] { which = eventuals.wait(); };
+      Call call(wait);
+      weft_unit_t unit = nullptr;
+      std::thread thread;
+      if (external) {
+        thread = std::thread(wait);
+      } else {
+        unit = call.ult();
+        ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+      }
+      EXPECT_EQ(which, SIZE_MAX);
+      eventuals.set(n / 2);
+      if (external) {
+        thread.join();
+      } else {
+        EXPECT_TRUE(ok(weft_free(&unit)));
+      }
+      EXPECT_EQ(which, n / 2);
+      if (n > 1) eventuals.set(0);
+      EXPECT_EQ(eventuals.wait(), 0u);
+      EXPECT_TRUE(abt_ok(ABTX_eventual_wait_any(n, eventuals.handles.data(), nullptr)));
+    }
+  }
+}
+
+TEST_F(AbtExt, WaitAnyEndsAtItsTime) {
+  const Eventuals eventuals(3);
+  const double begin = ABT_get_wtime();
+  const timespec soon = abt_after_ms(3);
+  size_t which = 7;
+  EXPECT_TRUE(abt_fails(ABT_ERR_COND_TIMEDOUT,
+                        ABTX_eventual_timedwait_any(3, eventuals.handles.data(), &soon, &which)));
+  EXPECT_GE(ABT_get_wtime() - begin, 0.0029);
+  EXPECT_EQ(which, 7u);
+  eventuals.set(1);
+  const timespec never{LONG_MAX, 0};
+  EXPECT_TRUE(abt_ok(ABTX_eventual_timedwait_any(3, eventuals.handles.data(), &never, &which)));
+  EXPECT_EQ(which, 1u);
+}
+
+TEST_F(AbtExt, WaitAnyErrors) {
+  const Eventuals eventuals(2);
+  const ABT_eventual with_null[] = {eventuals.handles[0], ABT_EVENTUAL_NULL};
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_eventual_wait_any(0, with_null, nullptr)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_eventual_wait_any(1, nullptr, nullptr)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_EVENTUAL, ABTX_eventual_wait_any(2, with_null, nullptr)));
+  eventuals.set(0);
+  in_tasklet([&] {
+    EXPECT_TRUE(abt_fails(kAbt20 ? ABT_SUCCESS : ABT_ERR_EVENTUAL,
+                          ABTX_eventual_wait_any(2, eventuals.handles.data(), nullptr)));
+  });
+}
+
+TEST_F(AbtExt, SleepsAtLeastThatLong) {
+  in_each_context([](Context) {
+    const double begin = ABT_get_wtime();
+    EXPECT_TRUE(abt_ok(ABTX_sleep(0.003)));
+    EXPECT_GE(ABT_get_wtime() - begin, 0.0029);
+    EXPECT_TRUE(abt_ok(ABTX_sleep(0)));
+    EXPECT_TRUE(abt_ok(ABTX_sleep(-1)));
+    EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_sleep(std::nan(""))));
+  });
+}
+
+TEST_F(AbtExt, OthersRunWhileAUltSleeps) {
+  std::atomic<bool> awake = false;
+  Call sleeper([&] {
+    EXPECT_TRUE(abt_ok(ABTX_sleep(0.02)));
+    awake = true;
+  });
+  weft_unit_t unit = sleeper.ult();
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+  EXPECT_FALSE(awake);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_TRUE(awake);
+}
+
+TEST_F(AbtExt, DumpTellsOfUnitsThatWait) {
+  const Eventuals eventuals(1);
+  Call waiter([&] { EXPECT_TRUE(abt_ok(ABT_eventual_wait(eventuals.handles[0], nullptr))); });
+  weft_unit_t unit = waiter.ult();
+  ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  EXPECT_TRUE(abt_ok(ABTX_dump(fileno(file))));
+  std::rewind(file);
+  std::string text(100'000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  EXPECT_NE(text.find("waits for an event"), std::string::npos) << text;
+  eventuals.set(0);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST(AbtExtAlone, NeedsTheRuntimeForADumpOnly) {
+  EXPECT_TRUE(abt_fails(ABT_ERR_UNINITIALIZED, ABTX_dump(STDERR_FILENO)));
+  EXPECT_TRUE(abt_ok(ABTX_sleep(0.001)));
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+// The primary ULT in a pool that other ESs use too: they come by it, and only its own thread may run it.
+#include "support/abt_fixture.hpp"
+
+namespace {
+
+using namespace weft_test;
+
+class AbtPrimary : public AbtTest {
+ protected:
+  static constexpr int kStreams = 4;
+
+  // Each ES has its own pool first, and then all others.
+  void SetUp() override {
+    AbtTest::SetUp();
+    for (ABT_pool& pool : pools) {
+      ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+    }
+    ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&streams[0])));
+    for (int i = 0; i < kStreams; ++i) {
+      ABT_pool order[kStreams];
+      for (int j = 0; j < kStreams; ++j) order[j] = pools[(i + j) % kStreams];
+      const int error =
+          i == 0 ? ABT_xstream_set_main_sched_basic(streams[0], ABT_SCHED_DEFAULT, kStreams, order)
+                 : ABT_xstream_create_basic(ABT_SCHED_DEFAULT, kStreams, order, ABT_SCHED_CONFIG_NULL, &streams[i]);
+      ASSERT_TRUE(abt_ok(error));
+    }
+  }
+  void TearDown() override {
+    for (int i = 1; i < kStreams; ++i) EXPECT_TRUE(abt_ok(ABT_xstream_free(&streams[i])));
+    AbtTest::TearDown();
+  }
+
+  ABT_pool pools[kStreams];
+  ABT_xstream streams[kStreams];
+};
+
+// A tree of unnamed ULTs, half of which are run in their creator's place.
+std::atomic<int> leaves;
+
+void grow(void* arg) {
+  const auto depth = reinterpret_cast<intptr_t>(arg);
+  if (depth == 0) {
+    ++leaves;
+    return;
+  }
+  for (int i = 0; i < 2; ++i) {
+    ABT_pool pool;
+    EXPECT_TRUE(abt_ok(ABT_self_get_last_pool(&pool)));
+    const auto create = i == 0 ? ABT_thread_create : ABT_thread_create_to;
+    EXPECT_TRUE(abt_ok(create(pool, grow, reinterpret_cast<void*>(depth - 1), ABT_THREAD_ATTR_NULL, nullptr)));
+  }
+}
+
+TEST_F(AbtPrimary, LeavesToChosenUnitsAndComesBack) {
+  constexpr intptr_t kDepth = 8;
+  const pthread_t thread = pthread_self();
+  for (int round = 1; round <= 100; ++round) {
+    grow(reinterpret_cast<void*>(kDepth));
+    ASSERT_EQ(pthread_self(), thread);
+  }
+  ASSERT_TRUE(wait_until([] { return leaves == 100 << kDepth; }));
+}
+
+TEST_F(AbtPrimary, YieldsAndComesBack) {
+  const pthread_t thread = pthread_self();
+  for (int i = 0; i < 3000; ++i) {
+    EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    ASSERT_EQ(pthread_self(), thread);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# argobots.sh [TREE]: a program for Argobots is built by what pkg-config and CMake say of `argobots`, and runs. Of
+# libweft.so.0 it knows nothing: libabt.so.1 finds it beside itself.
+. "$(dirname "$0")/common.sh"
+tree=$(realpath "${1:-$tree}")
+rm -rf "$SCRATCH" && mkdir -p "$SCRATCH"
+source=$SOURCE/tests/install/argobots
+
+check() {
+  "$1" > "$1.out" || fail "$1 ended with $?: $(cat "$1.out")"
+  readelf -d "$1" | grep -q 'NEEDED.*libabt\.so\.1' || fail "$1 is not linked with libabt.so.1"
+  if readelf -d "$1" | grep -q 'NEEDED.*libweft'; then fail "$1 is linked with libweft"; fi
+}
+
+PKG_CONFIG_PATH=$tree/$LIBDIR/pkgconfig pkg-config --exists 'argobots >= 1.2' || fail "argobots.pc is too old for Margo"
+read -ra flags <<< "$(PKG_CONFIG_PATH=$tree/$LIBDIR/pkgconfig pkg-config --cflags --libs argobots)"
+"$CC" -std=c11 "$source/hello_abt.c" "${flags[@]}" "-Wl,-rpath,$tree/$LIBDIR" -o "$SCRATCH/hello_abt"
+check "$SCRATCH/hello_abt"
+# As where the library is replaced, and the program is told by the environment.
+"$CC" -std=c11 "$source/hello_abt.c" "${flags[@]}" -o "$SCRATCH/hello_abt_plain"
+LD_LIBRARY_PATH=$tree/$LIBDIR check "$SCRATCH/hello_abt_plain"
+
+cmake -S "$source" -B "$SCRATCH/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$CC"
+cmake --build "$SCRATCH/cmake"
+check "$SCRATCH/cmake/hello_abt"
