@@ -1,7 +1,7 @@
 """What is measured, and what is to be reached. run.py runs it, report.py draws it."""
 
-LIBRARIES = ["weft", "argobots", "massivethreads", "qthreads", "lace", "libfork", "tbb",
-             "boost_fiber", "libgomp", "libomp", "pthread", "go"]
+LIBRARIES = ["weft", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
+             "tbb", "boost_fiber", "libgomp", "libomp", "pthread", "go"]
 
 TITLES = {
     "create_join_ult": "Create and join ULTs, 256 in flight",
