@@ -54,8 +54,8 @@ namespace {
 
 bool nothing_else_ready(Worker* worker) noexcept {
   Lane* lane = &worker->lane;
-  return worker->ring == lane && worker->parent == nullptr && worker->dispatch_first == nullptr && lane->ring_empty() && lane->forks_empty() &&
-         !lane->has_shared() && !lane->has_inbox();
+  return worker->ring == lane && worker->parent == nullptr && worker->dispatch_first == nullptr &&
+         lane->ring_empty() && lane->forks_empty() && !lane->has_shared() && !lane->has_inbox();
 }
 
 // It has to leave all the same: it was migrated, or its worker is to get another scheduler, or is called.

@@ -191,7 +191,8 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
   MutexWaiter* waiter = choose(mutex.waiters, worker, open);
   mutex.waiters.remove(waiter);
   const bool here = worker != nullptr && waiter->worker == worker && waiter->unit != nullptr;
-  const bool handed = ((here && waiter->near) || waiter->missed >= Mutex::kMostMisses) && (!open || waiter->unit == nullptr);
+  const bool its_turn = (here && waiter->near) || waiter->missed >= Mutex::kMostMisses;
+  const bool handed = its_turn && (!open || waiter->unit == nullptr);
   waiter->handed = handed;
   const uint32_t rest = (mutex.waiters.empty() ? 0 : kWaiters) | (handed ? kLocked : kWoken) | kNoBias | marks;
   if (waiter->contended) {

@@ -206,7 +206,7 @@ TEST_F(UnitTest, ClearBringsBackTheFirstState) {
   unit->flags.set(flag::kCold | flag::kNamed | flag::kDetached);
   EXPECT_STREQ(unit_name(unit), "solver");
   unit_mark(unit);
-  unit->requests = true;
+  unit->requests = kCancelRequest;
   unit->cold.stack_size = 5;
   unit_clear_cold(unit);
   EXPECT_FALSE(unit_needs_clear(unit));
