@@ -145,6 +145,9 @@ WEFT_API size_t pool_blocked(weft_pool_t pool);
 WEFT_API void pool_pushed(weft_pool_t pool);
 // Whatever is in it.
 WEFT_API void pool_destroy(weft_pool_t pool);
+// A FIFO for any number of users, which costs no more than a worker's own where one worker alone has
+// it as the first pool of its main scheduler. Null: no memory.
+WEFT_API weft_pool_t pool_create_fifo(weft_access_t access);
 WEFT_API unsigned pool_schedulers(weft_pool_t pool);
 WEFT_API weft_unit_t pool_pop(weft_pool_t pool);
 // Takes one unit out. False: it is not there.

@@ -22,7 +22,13 @@ struct Total {
 
 void pool_set_front(weft_pool_t pool, void* front) { from_handle(pool)->front = front; }
 void* pool_front(weft_pool_t pool) { return from_handle(pool)->front; }
-bool pool_is_own(weft_pool_t pool) { return from_handle(pool)->lane_owner != nullptr; }
+bool pool_is_own(weft_pool_t handle) {
+  const Pool* pool = from_handle(handle);
+  const Worker* owner = pool->lane_owner;
+  return owner != nullptr && pool == &owner->lane;
+}
+
+weft_pool_t pool_create_fifo(weft_access_t access) { return to_handle(pool_create_hosted(access)); }
 
 void pool_share(weft_pool_t handle) {
   Worker* owner = from_handle(handle)->lane_owner;

@@ -41,6 +41,12 @@ uint16_t flags_for(const UnitWish& wish) noexcept {
   return static_cast<uint16_t>(flags);
 }
 
+// First in, first out, also with what others have pushed.
+void take_inbox_first(Worker* worker, const Pool* pool) noexcept {
+  if (worker == nullptr || worker->ring == nullptr || pool != worker->home) return;
+  if (worker->lane.has_inbox()) worker->lane.drain_inbox();
+}
+
 int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
                 weft_unit_t* out) noexcept {
   Unit* unit = worker != nullptr ? worker->units.pop() : unit_acquire_global();
@@ -54,8 +60,7 @@ int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t cont
   const uint64_t header = unit_header_of(UnitState::kFresh, flags, WEFT_PRIORITY_DEFAULT, false);
   write_fresh(unit, header, fn, arg, pool, wish.hooks, context);
   *out = to_handle(unit);
-  // First in, first out, also with what others have pushed.
-  if (worker != nullptr && pool == worker->ring && worker->lane.has_inbox()) worker->lane.drain_inbox();
+  take_inbox_first(worker, pool);
   if (wish.push) make_ready(worker, unit);
   return WEFT_OK;
 }
@@ -89,13 +94,13 @@ template <bool kTasklet>
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return not_here();
   Lane* lane = worker->ring;
-  if (__builtin_expect(lane == nullptr || lane != from_handle(pool) || worker->units.head == nullptr ||
+  if (__builtin_expect(lane == nullptr || worker->home != from_handle(pool) || worker->units.head == nullptr ||
                        lane->ring_full() || lane->has_inbox(), 0)) {
     if (!from_handle(pool)->builtin) return not_here();
     return create_in_pool(worker, from_handle(pool), kTasklet, fn, arg, context, out);
   }
   Unit* unit = worker->units.pop_unchecked();
-  write_fresh(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, lane, nullptr, context);
+  write_fresh(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, from_handle(pool), nullptr, context);
   if (out != nullptr) *out = to_handle(unit);
   lane->push_private_unchecked(unit);
   return guard_leave_ok(worker);
@@ -137,7 +142,7 @@ int unit_revive(weft_unit_t handle, weft_pool_t pool, weft_fn fn, void* arg, uin
   if (unit->marked.load(std::memory_order_relaxed) != 0) header |= uint64_t{1} << 8;
   Pool* home = from_handle(pool);
   write_fresh(unit, header, fn, arg, home, unit->cold.front.hooks, context);
-  if (worker != nullptr && home == worker->ring && worker->lane.has_inbox()) worker->lane.drain_inbox();
+  take_inbox_first(worker, home);
   if (push) make_ready(worker, unit);
   section_leave(worker);
   return WEFT_OK;
@@ -199,7 +204,7 @@ weft_worker_t last_worker(weft_unit_t handle) {
   const uint32_t inside = unit->inside.load(std::memory_order_relaxed);
   if ((inside & kRanOn) != 0) return weft_worker_get(inside & ~kRanOn);
   const Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  if (pool->lane_owner != nullptr) return to_handle(pool->lane_owner);
+  if (Worker* owner = pool->lane_owner) return to_handle(owner);
   for (unsigned word = 0; word < kMaxWorkers / 64; ++word) {
     const uint64_t bits = pool->consumers[word].load(std::memory_order_relaxed);
     if (bits != 0) return weft_worker_get(word * 64 + static_cast<unsigned>(__builtin_ctzll(bits)));

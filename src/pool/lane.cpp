@@ -167,6 +167,12 @@ void Lane::make_listed(Worker* owner) noexcept {
   lock.unlock();
 }
 
+Unit* Lane::take_any() noexcept {
+  if (is_listed()) return has_shared() ? pop_shared() : nullptr;
+  if (has_inbox()) drain_inbox();
+  return pop_private();
+}
+
 void Lane::list(Unit* unit) noexcept {
   unit->flags.clear(flag::kDirect);
   mark_in(unit, this);

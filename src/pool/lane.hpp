@@ -167,6 +167,10 @@ struct Lane final : Pool {
   bool is_listed() const noexcept { return listed.load(std::memory_order_relaxed); }
   // The owner, or who has the private part otherwise: makes it so.
   void make_listed(Worker* owner) noexcept;
+  // It is its worker's alone again. Precondition: nothing is in it; nobody but the caller uses it.
+  void unlist() noexcept { listed.store(false, std::memory_order_release); }
+  // The owner, or who has the private part otherwise: the oldest unit of all; null: none.
+  Unit* take_any() noexcept;
   bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
   bool has_inbox() const noexcept { return inbox_count.load(std::memory_order_relaxed) != 0; }
   // What could be published, seen from outside: may be stale.

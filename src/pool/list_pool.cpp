@@ -150,7 +150,12 @@ Unit* SharedListPool<Order>::pop(Worker* worker) {
 
 template <class Order>
 bool SharedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
-  if (!serves(worker) || !is_in(unit, this)) return false;
+  return serves(worker) && claim_fresh(unit);
+}
+
+template <class Order>
+bool SharedListPool<Order>::claim_fresh(Unit* unit) {
+  if (!is_in(unit, this)) return false;
   lock_.lock();
   const bool claimed = holds_fresh(unit) && order_.remove(unit);
   if (claimed) {
@@ -282,6 +287,8 @@ void OwnedListPool<Order>::forget_units() noexcept {
   inbox_count_.store(0, std::memory_order_relaxed);
   owner_.store(0, std::memory_order_relaxed);
 }
+
+template class SharedListPool<FifoOrder>;  // hosted_pool.cpp has one
 
 // ---- creation
 

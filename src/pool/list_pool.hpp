@@ -110,6 +110,8 @@ class SharedListPool final : public ListPool {
   size_t size() override { return count_.load(std::memory_order_relaxed); }
   bool try_claim(Worker* worker, Unit* unit) override;
   void forget_units() noexcept override;
+  // try_claim(), whoever the caller is.
+  bool claim_fresh(Unit* unit);
 
  private:
   void count(size_t change) noexcept;

@@ -37,6 +37,10 @@ struct Pool {
   // Calls f for each unit, with the pool locked. Built-in pools only, of which one with a single consumer is not
   // consumed meanwhile.
   virtual void for_each(void (*)(weft_unit_t, void*), void*) {}
+  // It is the first pool of this worker's main scheduler, or no longer. Who has the worker's private part. True: it
+  // lives in the worker's lane now.
+  virtual bool settle(Worker*) noexcept { return false; }
+  virtual void unsettle() noexcept {}
   // In a forked child: what was in it stayed behind in the parent.
   virtual void forget_units() noexcept {}
 
@@ -45,7 +49,8 @@ struct Pool {
   const weft_access_t access;
   const bool builtin;
   const uint32_t id;  // never 0; tells where a unit is
-  Worker* lane_owner = nullptr;  // a lane's
+  // A lane's worker; of a pool that lives in a lane (hosted_pool.hpp), whoever has that worker's private part.
+  std::atomic<Worker*> lane_owner{nullptr};
   void* front = nullptr;         // a front-end's; written by whoever made the pool, before others know it
   // any thread
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
@@ -82,6 +87,8 @@ void pools_forget_units() noexcept;
 
 // Null: out of memory.
 Pool* pool_create(weft_pool_kind_t kind, weft_access_t access) noexcept;
+// A FIFO that lives in the lane of the worker that alone serves it.
+Pool* pool_create_hosted(weft_access_t access) noexcept;
 Pool* pool_create_user(const weft_pool_ops_t& ops, void* arg) noexcept;
 
 inline weft_pool_t to_handle(Pool* pool) noexcept { return reinterpret_cast<weft_pool_t>(pool); }

@@ -32,7 +32,8 @@ inline void mark_if_direct(Unit* unit) noexcept {
   const Unit* host = unit->host;
   const auto in_lane = [](const Unit* u) {
     const Pool* pool = u->pool.load(std::memory_order_relaxed);
-    return unit_is(u, flag::kFront) ? pool == guard_worker()->ring : pool->lane_owner != nullptr;
+    if (!unit_is(u, flag::kFront)) return pool->lane_owner != nullptr;
+    return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
   if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
@@ -45,7 +46,8 @@ inline void mark_if_direct(Unit* unit) noexcept {
   if (ways == flag::kDirect) {
     return worker->ring != nullptr && !unit_is(unit->host, flag::kPinned | flag::kFront);
   }
-  return ways == (flag::kDirect | flag::kFront) && unit->pool.load(std::memory_order_relaxed) == worker->ring;
+  return ways == (flag::kDirect | flag::kFront) && worker->ring != nullptr &&
+         unit->pool.load(std::memory_order_relaxed) == worker->home;
 }
 
 // Who is to run is noted before the stacks are changed: then nothing but the context is left to do.

@@ -49,13 +49,15 @@ bool told_to_stop(Worker* worker) noexcept {
 
 void set_main_sched(Worker* worker, Sched* sched) noexcept {
   if (Sched* old = worker->sched) {
+    old->pools[0]->unsettle();
     set_consumer(worker, old, false);
     old->worker.store(nullptr, std::memory_order_release);
   }
   worker->sched = sched;
   worker->home = sched->pools[0];
-  worker->ring = worker->home == &worker->lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
-  worker->default_sched = !sched->user && sched->pool_count == 1 && sched->pools[0] == &worker->lane;
+  const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
+  worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
+  worker->default_sched = !sched->user && sched->pool_count == 1 && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);

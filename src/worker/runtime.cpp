@@ -310,6 +310,7 @@ Worker* reuse_retired() noexcept {
   worker->dispatch_first = nullptr;
   worker->front.store(nullptr, std::memory_order_relaxed);
   worker->lane.listed.store(false, std::memory_order_relaxed);
+  worker->lane.forget_units();  // of one that was told to exit
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
   worker->cpu.store(-1, std::memory_order_relaxed);
   worker->stopped.store(0, std::memory_order_relaxed);
@@ -372,6 +373,7 @@ int worker_start(Worker* worker) noexcept {
 void worker_destroy(Worker* worker) noexcept {
   runtime.workers[worker->index].store(nullptr, std::memory_order_release);
   Sched* sched = worker->sched;
+  sched->pools[0]->unsettle();
   sched->worker.store(nullptr, std::memory_order_release);
   for (size_t i = 0; i < sched->pool_count; ++i) {
     sched->pools[i]->consumers[worker->index / 64].fetch_and(~(uint64_t{1} << (worker->index % 64)));

@@ -220,7 +220,7 @@ bool runs_on_this_klt(const Unit* unit) noexcept {
 // For front-ends: where their unit has run last.
 [[gnu::always_inline]] inline void note_where(Worker* worker, Unit* unit) noexcept {
   if (!unit_is(unit, flag::kFront)) return;
-  const bool here = unit->pool.load(std::memory_order_relaxed) == &worker->lane;
+  const bool here = unit->pool.load(std::memory_order_relaxed)->lane_owner == worker;
   unit->inside.store(here ? 0 : kRanOn | worker->index, std::memory_order_relaxed);
   if (__builtin_expect(unit_is(unit, flag::kWatched), 0) && runs_on_this_klt(unit)) {
     tell_watcher(worker, unit, UnitEvent::kRun);

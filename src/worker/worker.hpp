@@ -124,8 +124,8 @@ void worker_unmap(Worker* worker) noexcept;
 
 // Whether the worker's main scheduler takes units out of the pool.
 inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
-  if (pool->lane_owner != nullptr && !pool->lane_owner->lane.is_listed()) {
-    return pool->lane_owner == worker || worker->sched->steals_lanes;
+  if (const Worker* owner = pool->lane_owner; owner != nullptr && !owner->lane.is_listed()) {
+    return owner == worker || (worker->sched->steals_lanes && pool == &owner->lane);
   }
   const uint64_t word = pool->consumers[worker->index / 64].load(std::memory_order_relaxed);
   return (word >> (worker->index % 64) & 1) != 0;

@@ -287,6 +287,64 @@ TEST_F(AbtPool, AnXstreamsOwnPoolCanBeSharedWithAnotherXstream) {
   EXPECT_GE(ran, 1000);
 }
 
+// A pool is there before the ES that serves it, and after; in between it is that ES's alone, or several share it.
+TEST_F(AbtPool, IsServedByOneAfterTheOther) {
+  for (const ABT_pool_access access : {ABT_POOL_ACCESS_PRIV, ABT_POOL_ACCESS_MPMC}) {
+    APool pool(ABT_POOL_FIFO, access);
+    std::vector<int> order;
+    std::vector<std::unique_ptr<AbtCall>> calls;
+    std::vector<ABT_thread> threads;
+    const auto put = [&](int number) {
+      calls.push_back(std::make_unique<AbtCall>([&order, number] {
+        order.push_back(number);
+        ABT_thread_yield();
+      }));
+      threads.push_back(calls.back()->thread(pool));
+    };
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 5; ++i) put(10 * round + i);
+      EXPECT_EQ(size_of(pool), 5u);
+      ABT_pool pools[] = {pool};
+      ABT_xstream xstream;
+      ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, pools, ABT_SCHED_CONFIG_NULL, &xstream)));
+      for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+      threads.clear();
+      EXPECT_EQ(size_of(pool), 0u);
+      EXPECT_TRUE(abt_ok(ABT_xstream_join(xstream)));
+      put(10 * round + 5);  // while it rests
+      EXPECT_EQ(size_of(pool), 1u);
+      EXPECT_TRUE(abt_ok(ABT_xstream_revive(xstream)));
+      EXPECT_TRUE(abt_ok(ABT_thread_free(&threads[0])));
+      threads.clear();
+      EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+    }
+    std::vector<int> sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(order, sorted);
+    EXPECT_EQ(order.size(), 18u);
+  }
+}
+
+TEST_F(AbtPool, GoesOverFromOneToSeveral) {
+  APool pool;
+  ABT_pool pools[] = {pool};
+  ABT_xstream xstreams[2];
+  std::atomic<int> ran = 0;
+  AbtCall call([&] {
+    for (int i = 0; i < 20; ++i) ABT_thread_yield();
+    ++ran;
+  });
+  std::vector<ABT_thread> threads;
+  ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, pools, ABT_SCHED_CONFIG_NULL, &xstreams[0])));
+  for (int i = 0; i < 50; ++i) threads.push_back(call.thread(pool));
+  ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, pools, ABT_SCHED_CONFIG_NULL, &xstreams[1])));
+  for (int i = 0; i < 50; ++i) threads.push_back(call.thread(pool));
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstreams[0])));  // and the other one goes on with it
+  for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  EXPECT_EQ(ran, 100);
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstreams[1])));
+}
+
 void note(void* arg, ABT_thread thread) { static_cast<std::vector<ABT_thread>*>(arg)->push_back(thread); }
 void note_unit(void* arg, ABT_unit unit) {
   ABT_thread thread;

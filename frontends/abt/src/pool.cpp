@@ -92,10 +92,6 @@ void end_user_pool(const PoolDef& def, ABT_pool pool) noexcept {
   }
 }
 
-weft_pool_kind_t core_kind(ABT_pool_kind kind) noexcept {
-  return kind == ABT_POOL_RANDWS ? WEFT_POOL_DEQUE : WEFT_POOL_FIFO;
-}
-
 // Any thread may push and pop whatever the access says, since Argobots 1.1: only of a private pool is it believed that
 // nobody else pops.
 weft_access_t core_access(ABT_pool_access access) noexcept {
@@ -126,7 +122,12 @@ ABT_pool make_pool(ABT_pool_kind kind, ABT_pool_access access, bool automatic) n
   pool->kind = kind;
   pool->access = access;
   weft_pool_t made = nullptr;
-  if (weft_pool_create(core_kind(kind), core_access(access), &made) != WEFT_OK) {
+  if (kind == ABT_POOL_RANDWS) {
+    static_cast<void>(weft_pool_create(WEFT_POOL_DEQUE, core_access(access), &made));
+  } else {
+    made = pool_create_fifo(core_access(access));
+  }
+  if (made == nullptr) {
     delete pool;
     return ABT_POOL_NULL;
   }

@@ -1,0 +1,86 @@
+#include "pool/hosted_pool.hpp"
+
+#include <new>
+
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+Lane* HostedPool::host() const noexcept {
+  Worker* owner = lane_owner;
+  return owner != nullptr ? &owner->lane : nullptr;
+}
+
+void HostedPool::push(Worker* worker, Unit* unit) {
+  if (worker != nullptr && lane_owner == worker) return worker->lane.push(worker, unit);
+  lock_.lock();
+  if (Lane* lane = host()) {
+    lane->push(worker, unit);
+  } else {
+    list_.push(worker, unit);
+  }
+  lock_.unlock();
+}
+
+Unit* HostedPool::pop(Worker* worker) {
+  Lane* lane = host();
+  return lane != nullptr ? lane->pop(worker) : list_.pop(worker);
+}
+
+size_t HostedPool::size() {
+  Lane* lane = host();
+  return lane != nullptr ? lane->size() : list_.size();
+}
+
+bool HostedPool::try_claim(Worker* worker, Unit* unit) {
+  if (Lane* lane = host()) return lane->try_claim(worker, unit);
+  const uint64_t bit = uint64_t{1} << (worker->index % 64);
+  const bool serves = (consumers[worker->index / 64].load(std::memory_order_relaxed) & bit) != 0;
+  return serves && list_.claim_fresh(unit);
+}
+
+bool HostedPool::try_remove(Worker* worker, Unit* unit) {
+  Lane* lane = host();
+  return lane != nullptr ? lane->try_remove(worker, unit) : list_.try_remove(worker, unit);
+}
+
+void HostedPool::for_each(void (*f)(weft_unit_t, void*), void* arg) {
+  if (Lane* lane = host()) {
+    lane->for_each(f, arg);
+  } else {
+    list_.for_each(f, arg);
+  }
+}
+
+void HostedPool::forget_units() noexcept {
+  lane_owner = nullptr;
+  list_.forget_units();
+}
+
+bool HostedPool::settle(Worker* worker) noexcept {
+  if (schedulers.load(std::memory_order_acquire) != 1) return false;
+  lock_.lock();
+  // What waits in the lane already came later, if anything does.
+  while (Unit* unit = list_.pop(nullptr)) worker->lane.push_private(unit);
+  lane_owner = worker;
+  lock_.unlock();
+  return true;
+}
+
+void HostedPool::unsettle() noexcept {
+  Worker* worker = lane_owner;
+  if (worker == nullptr) return;
+  Lane& lane = worker->lane;
+  lock_.lock();
+  lane_owner = nullptr;
+  while (Unit* unit = lane.take_any()) {
+    unit->flags.clear(flag::kDirect);
+    list_.push(nullptr, unit);
+  }
+  lane.unlist();
+  lock_.unlock();
+}
+
+Pool* pool_create_hosted(weft_access_t access) noexcept { return new (std::nothrow) HostedPool(access); }
+
+}  // namespace weft::rt
