@@ -258,14 +258,6 @@ void make_ordinary(Mutex& mutex) noexcept {
   return WEFT_OK;
 }
 
-// The guard is up, and the worker's bias was of no use (or its worker is gone: null).
-template <class F>
-[[gnu::noinline]] int leave_and(Worker* worker, Mutex& mutex, F slow) noexcept {
-  if (worker == nullptr) worker = guard_enter();
-  guard_leave(worker);
-  return slow(mutex);
-}
-
 [[gnu::noinline]] int count(Mutex& mutex) noexcept {
   const GuardedSection section;
   count_towards_bias(section.worker, mutex);

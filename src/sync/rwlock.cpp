@@ -1,6 +1,8 @@
-// rwlock.cpp: the lock for many readers or one writer. Protocol and proof: README.md, "Rwlock".
+// rwlock.cpp: the lock for many readers or one writer. Protocol and proof: README.md, "Rwlock" and "Readers that are
+// counted apart".
 #include <cstddef>
 
+#include "sync/read_counts.hpp"
 #include "sync/wait_queue.hpp"
 #include "weft/weft.h"
 
@@ -10,15 +12,17 @@ namespace {
 using namespace sync_bit;
 
 struct Rwlock {
-  std::atomic<uint32_t> state;  // any thread: kLocked: a writer; kWaiters, kQueue; above: readers
-  uint32_t unused;
+  std::atomic<uint32_t> state;  // any thread: kLocked: a writer; kWaiters, kQueue, kCounted; above: readers
+  std::atomic<uint32_t> reads;  // any thread: roughly how many in a row, without a writer, while not kCounted
   WaitQueue waiters;  // under kQueue; who waits to write says so by its kind
 };
 static_assert(sizeof(Rwlock) == sizeof(weft_rwlock_t) && alignof(Rwlock) == alignof(weft_rwlock_t));
 static_assert(offsetof(Rwlock, state) == offsetof(weft_rwlock_t, state));
 static_assert(offsetof(Rwlock, waiters) == offsetof(weft_rwlock_t, waiters));
 
+constexpr uint32_t kCounted = 1u << 5;  // workers count readers apart
 constexpr uint32_t kReader = 1u << 8;
+constexpr uint32_t kFlags = kReader - 1;
 constexpr uint32_t kMostReaders = ~uint32_t{0} - (kReader - 1);
 constexpr uint32_t kHeld = ~(kReader - 1) | kLocked;
 constexpr uint32_t kBehindAll = kLocked | kWaiters | kQueue;  // what keeps a reader from entering at once
@@ -28,14 +32,35 @@ enum class How { kRead, kReadPast, kWrite };
 
 Rwlock& lock_of(weft_rwlock_t* lock) noexcept { return *reinterpret_cast<Rwlock*>(lock); }
 
+// W1. The caller has locked it for reading, where nobody waits: after so many in a row workers count them.
+[[gnu::noinline]] void count_apart(Rwlock& lock) noexcept {
+  lock.reads.store(0, std::memory_order_relaxed);
+  if (!klt_register_valid() || !read_counts_are_free(lock.state)) return;
+  uint32_t seen = lock.state.load(std::memory_order_relaxed);
+  // Release, pairs with the acquire in count_reader(); acquire, pairs with the release of a writer.
+  while ((seen & kFlags) == 0 && seen < kMostReaders / 2 &&
+         !lock.state.compare_exchange_weak(seen, seen | kCounted, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed)) {
+  }
+}
+
+void note_read(Rwlock& lock) noexcept {
+  // A writer that comes then has to pay a membarrier(), which is as much as some hundred of these.
+  constexpr uint32_t kReads = 4096;
+  const uint32_t reads = lock.reads.load(std::memory_order_relaxed) + 1;
+  lock.reads.store(reads, std::memory_order_relaxed);
+  if (__builtin_expect(reads >= kReads, 0)) count_apart(lock);
+}
+
 // R1. Acquire, pairs with the release of a writer. BUSY: one of these bits is set.
 int try_read(Rwlock& lock, uint32_t obstacles) noexcept {
   uint32_t seen = lock.state.load(std::memory_order_relaxed);
   for (;;) {
     if ((seen & obstacles) != 0) return WEFT_ERR_BUSY;
-    if (seen >= kMostReaders) return WEFT_ERR_LIMIT;
+    if (seen >= ((seen & kCounted) != 0 ? kMostReaders / 2 : kMostReaders)) return WEFT_ERR_LIMIT;
     if (lock.state.compare_exchange_weak(seen, seen + kReader, std::memory_order_acquire,
                                          std::memory_order_relaxed)) {
+      if ((seen & kCounted) == 0) note_read(lock);
       return WEFT_OK;
     }
   }
@@ -43,9 +68,21 @@ int try_read(Rwlock& lock, uint32_t obstacles) noexcept {
 
 int try_write(Rwlock& lock) noexcept {
   uint32_t free = 0;
-  const bool taken = lock.state.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
-                                                        std::memory_order_relaxed);
-  return taken ? WEFT_OK : WEFT_ERR_BUSY;
+  if (!lock.state.compare_exchange_strong(free, kLocked, std::memory_order_acquire, std::memory_order_relaxed)) {
+    return WEFT_ERR_BUSY;
+  }
+  lock.reads.store(0, std::memory_order_relaxed);
+  return WEFT_OK;
+}
+
+// Takes kQueue; returns the word without it, with all readers in it. X1 to X5. Guard up.
+uint32_t lock_queue(Rwlock& lock) noexcept {
+  uint32_t seen = queue_lock(lock.state, lock.waiters);
+  if ((seen & kCounted) == 0) return seen;
+  seen = (seen & ~kCounted) + take_read_counts(lock.state) * kReader;
+  // Nobody else changes the word with kCounted and kQueue set. Release, pairs with the acquire in count_reader().
+  lock.state.store(seen | kQueue, std::memory_order_release);
+  return seen;
 }
 
 bool waits_to_read(const Waiter* waiter) noexcept { return waiter->kind == WaitKind::kReadLock; }
@@ -73,7 +110,7 @@ void unlock_queue(Rwlock& lock, uint32_t readers) noexcept {
 // The deadline of one came. If it was the writer that readers had to queue behind, they enter.
 bool take_out(const GuardedSection& section, Rwlock& lock, Waiter& waiter) noexcept {
   WakeList wakes;
-  const uint32_t seen = queue_lock(lock.state, lock.waiters);
+  const uint32_t seen = lock_queue(lock);
   const bool queued = lock.waiters.remove_if_queued(&waiter);
   unlock_queue(lock, (seen & kLocked) == 0 ? let_readers_in(lock, wakes) : 0);
   wakes.wake(section.worker);
@@ -89,7 +126,7 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
 
 [[gnu::noinline]] int lock_slow(Rwlock& lock, How how, uint64_t deadline) noexcept {
   GuardedSection section;
-  const uint32_t seen = queue_lock(lock.state, lock.waiters);
+  const uint32_t seen = lock_queue(lock);
   uint32_t entered = 0;
   const int error = enters(seen, how, &entered) ? WEFT_OK
                     : has_passed(deadline)      ? WEFT_ERR_TIMEOUT
@@ -113,12 +150,11 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
-int lock_until(weft_rwlock_t* lock, How how, uint64_t deadline) noexcept {
-  if (lock == nullptr) return WEFT_ERR_INVALID;
-  const int error = how == How::kWrite  ? try_write(lock_of(lock))
-                    : how == How::kRead ? try_read(lock_of(lock), kBehindAll)
-                                        : try_read(lock_of(lock), kLocked | kQueue);
-  return error == WEFT_ERR_BUSY ? lock_slow(lock_of(lock), how, deadline) : error;
+int lock_until(Rwlock& lock, How how, uint64_t deadline) noexcept {
+  const int error = how == How::kWrite  ? try_write(lock)
+                    : how == How::kRead ? try_read(lock, kBehindAll)
+                                        : try_read(lock, kLocked | kQueue);
+  return error == WEFT_ERR_BUSY ? lock_slow(lock, how, deadline) : error;
 }
 
 // U2 to U4. The caller is the last who holds it; kQueue is ours, so nobody else changes the word.
@@ -141,10 +177,17 @@ void give_to_waiters(const GuardedSection& section, Rwlock& lock) noexcept {
   uint32_t seen = lock.state.load(std::memory_order_relaxed);
   for (;;) {
     const uint32_t held = seen & kHeld;
-    if (held == 0) return WEFT_ERR_NOT_OWNER;
+    const bool counted = (seen & kCounted) != 0;
+    if (held == 0 && !counted) return WEFT_ERR_NOT_OWNER;
     const bool last = held == kLocked || held == kReader;
-    if (last && (seen & kQueue) != 0) {
+    if ((seen & kQueue) != 0 && (last || counted)) {
       backoff.pause();
+      seen = lock.state.load(std::memory_order_relaxed);
+      continue;
+    }
+    if (held == 0) {  // it was locked on another worker, if at all
+      lock_queue(lock);
+      unlock_queue(lock, 0);
       seen = lock.state.load(std::memory_order_relaxed);
       continue;
     }
@@ -172,34 +215,58 @@ bool unlock_unwanted(Rwlock& lock) noexcept {
   return false;
 }
 
+// R0. `otherwise`, a function without a section, does the same where workers do not count.
+template <bool leaves, class F>
+[[gnu::always_inline]] inline int read_with(weft_rwlock_t* handle, F otherwise) noexcept {
+  if (handle == nullptr) return WEFT_ERR_INVALID;
+  Rwlock& lock = lock_of(handle);
+  if ((lock.state.load(std::memory_order_relaxed) & kFlags) == kCounted && klt_register_valid()) {
+    Worker* worker = guard_try_enter();
+    if (__builtin_expect(worker != nullptr && count_reader<leaves, kFlags>(worker, lock.state, kCounted), 1)) {
+      return guard_leave_ok(worker);
+    }
+    return leave_and(worker, lock, otherwise);
+  }
+  return otherwise(lock);
+}
+
 }  // namespace
 }  // namespace weft::rt
 
 using namespace weft::rt;
 
-int weft_rwlock_rdlock(weft_rwlock_t* lock) { return lock_until(lock, How::kRead, kNever); }
+int weft_rwlock_rdlock(weft_rwlock_t* lock) {
+  return read_with<false>(lock, [](Rwlock& l) { return lock_until(l, How::kRead, kNever); });
+}
 
 int weft_rwlock_rdlock_until(weft_rwlock_t* lock, uint64_t deadline) {
-  return lock_until(lock, How::kRead, deadline);
+  return read_with<false>(lock, [deadline](Rwlock& l) { return lock_until(l, How::kRead, deadline); });
 }
 
-int weft_rwlock_rdlock_high(weft_rwlock_t* lock) { return lock_until(lock, How::kReadPast, kNever); }
+int weft_rwlock_rdlock_high(weft_rwlock_t* lock) {
+  return read_with<false>(lock, [](Rwlock& l) { return lock_until(l, How::kReadPast, kNever); });
+}
 
 int weft_rwlock_tryrdlock(weft_rwlock_t* lock) {
-  return lock != nullptr ? try_read(lock_of(lock), kBehindAll) : WEFT_ERR_INVALID;
+  return read_with<false>(lock, [](Rwlock& l) { return try_read(l, kBehindAll); });
 }
 
-int weft_rwlock_wrlock(weft_rwlock_t* lock) { return lock_until(lock, How::kWrite, kNever); }
+int weft_rwlock_wrlock(weft_rwlock_t* lock) { return weft_rwlock_wrlock_until(lock, kNever); }
 
 int weft_rwlock_wrlock_until(weft_rwlock_t* lock, uint64_t deadline) {
-  return lock_until(lock, How::kWrite, deadline);
+  return lock != nullptr ? lock_until(lock_of(lock), How::kWrite, deadline) : WEFT_ERR_INVALID;
 }
 
 int weft_rwlock_trywrlock(weft_rwlock_t* lock) {
-  return lock != nullptr ? try_write(lock_of(lock)) : WEFT_ERR_INVALID;
+  if (lock == nullptr) return WEFT_ERR_INVALID;
+  int error = try_write(lock_of(lock));
+  if (error != WEFT_OK && (lock_of(lock).state.load(std::memory_order_relaxed) & kCounted) != 0) {
+    error = lock_slow(lock_of(lock), How::kWrite, 0);
+  }
+  return error == WEFT_OK ? WEFT_OK : WEFT_ERR_BUSY;
 }
 
+// A writer, too.
 int weft_rwlock_unlock(weft_rwlock_t* lock) {
-  if (lock == nullptr) return WEFT_ERR_INVALID;
-  return unlock_unwanted(lock_of(lock)) ? WEFT_OK : unlock_slow(lock_of(lock));
+  return read_with<true>(lock, [](Rwlock& l) { return unlock_unwanted(l) ? WEFT_OK : unlock_slow(l); });
 }

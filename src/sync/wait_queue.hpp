@@ -172,6 +172,14 @@ struct GuardedSection {
   bool wait_till(Waiter& waiter, const QueueRelease& release, uint64_t deadline) noexcept;
 };
 
+// The guard was raised by guard_try_enter(), and what was tried did not work out (or the worker is gone: null).
+template <class Object, class F>
+[[gnu::noinline]] int leave_and(Worker* worker, Object& object, F otherwise) noexcept {
+  if (worker == nullptr) worker = guard_enter();
+  guard_leave(worker);
+  return otherwise(object);
+}
+
 // Whether there is no point in waiting.
 inline bool has_passed(uint64_t deadline) noexcept { return deadline != kNever && now_ns() >= deadline; }
 

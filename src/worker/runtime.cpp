@@ -27,6 +27,8 @@ namespace weft::rt {
 
 constinit Runtime runtime;
 constinit Stack primary_stack;
+constinit WorkerMarks worker_marks[kMaxWorkers];
+constinit std::atomic<unsigned> worker_marks_used{0};
 
 // Static objects of the program may be made before ours, and be destroyed after: ours need neither.
 static_assert(std::is_trivially_destructible_v<Runtime> && std::is_trivially_destructible_v<Stack>);
@@ -45,6 +47,14 @@ int reserve_slot(Worker* worker) noexcept {
     }
   }
   return -1;
+}
+
+void set_marks(Worker* worker) noexcept {
+  worker->marks = &worker_marks[worker->index];
+  unsigned used = worker_marks_used.load(std::memory_order_relaxed);
+  // Before the worker runs: who sees its marks after a membarrier() sees this, too.
+  while (used <= worker->index && !worker_marks_used.compare_exchange_weak(used, worker->index + 1)) {
+  }
 }
 
 Sched* make_default_sched(Worker* worker) noexcept {
@@ -352,6 +362,7 @@ Worker* worker_create(Sched* sched) noexcept {
   }
   worker->index = static_cast<unsigned>(index);
   worker->tag = (worker->index + 1) << kTagShift;
+  set_marks(worker);
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
   set_main_sched(worker, sched);
   bell_ignore(worker);

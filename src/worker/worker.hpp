@@ -10,6 +10,7 @@
 #include "sched/sched.hpp"
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
+#include "worker/marks.hpp"
 #include "worker/waiter.hpp"
 
 namespace weft::rt {
@@ -64,6 +65,7 @@ struct alignas(64) Worker {
   // constant
   unsigned index = 0;
   uint32_t tag = 0;  // names it in a word that has flags below kTagShift; never 0
+  WorkerMarks* marks = nullptr;
   // its own parts say whose they are
   Lane lane;
   // carrier, guard up (or a taker)
