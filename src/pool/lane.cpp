@@ -101,8 +101,8 @@ Unit* Lane::pop(Worker* worker) {
 size_t Lane::size() {
   const uint32_t ring = ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) -
                         static_cast<uint32_t>(holes.load(std::memory_order_relaxed));
-  return ring + shared_count.load(std::memory_order_relaxed) +
-         inbox_count.load(std::memory_order_relaxed);
+  return ring + shared_count.load(std::memory_order_relaxed) + inbox_count.load(std::memory_order_relaxed) +
+         woken_count();
 }
 
 bool Lane::try_claim(Worker* worker, Unit* unit) {
@@ -158,6 +158,7 @@ void Lane::make_listed(Worker* owner) noexcept {
       inbox_count.fetch_sub(1, std::memory_order_relaxed);
       list(unit);
     }
+    take_woken(kNoWoken, [this](Unit* unit) { list(unit); });
     owner->ring = nullptr;
     owner->direct = false;
     // Under the lock, so that a pusher to the inbox sees it.
@@ -190,6 +191,7 @@ void Lane::forget_units() noexcept {
   inbox = UnitList{};
   shared_count.store(0, std::memory_order_relaxed);
   inbox_count.store(0, std::memory_order_relaxed);
+  if (!is_listed()) woken.store(0, std::memory_order_relaxed);
 }
 
 unsigned Lane::publish(Worker* maker, unsigned most) noexcept {
@@ -282,13 +284,58 @@ void Lane::rewind_forks() noexcept {
 }
 
 void Lane::drain_inbox() noexcept {
-  lock.lock();
-  while (Unit* unit = inbox.pop_front()) {
-    inbox_count.fetch_sub(1, std::memory_order_relaxed);
-    mark_out(unit);
-    push_private(unit);
+  if (inbox_count.load(std::memory_order_relaxed) != 0) {
+    lock.lock();
+    while (Unit* unit = inbox.pop_front()) {
+      inbox_count.fetch_sub(1, std::memory_order_relaxed);
+      mark_out(unit);
+      push_private(unit);
+    }
+    lock.unlock();
   }
-  lock.unlock();
+  if (woken_count() == 0) return;
+  take_woken(0, [this](Unit* unit) {
+    // It may have been moved while it waited.
+    if (!push_if_own_lane(lane_owner, unit)) make_ready(nullptr, unit);
+  });
+}
+
+template <class F>
+void Lane::take_woken(uint64_t leave, F&& f) noexcept {
+  constexpr uint64_t kAddress = (uint64_t{1} << kWokenShift) - 1;
+  // Acquire, pairs with the release in push_woken().
+  const uint64_t seen = woken.exchange(leave, std::memory_order_acquire);
+  auto* newest = seen != kNoWoken ? reinterpret_cast<Waiter*>(seen & kAddress) : nullptr;
+  Waiter* oldest = nullptr;
+  while (newest != nullptr) {
+    Waiter* next = newest->next;
+    newest->next = oldest;
+    oldest = newest;
+    newest = next;
+  }
+  while (oldest != nullptr) {
+    Waiter* const next = oldest->next;
+    for (Waiter *each = oldest, *after; each != nullptr; each = after) {
+      after = each->group;  // gone once its unit is somebody's
+      unit_transition(each->unit, UnitState::kReady);
+      f(each->unit);
+    }
+    oldest = next;
+  }
+}
+
+bool Lane::push_woken(Waiter* first, Waiter* last, unsigned n) noexcept {
+  const auto address = reinterpret_cast<uint64_t>(first);
+  uint64_t seen = woken.load(std::memory_order_relaxed);
+  uint64_t wanted;
+  do {
+    const uint64_t count = (seen >> kWokenShift) + n;
+    if (seen == kNoWoken || count > UINT16_MAX || address >> kWokenShift != 0) return false;
+    last->next = reinterpret_cast<Waiter*>(seen << (64 - kWokenShift) >> (64 - kWokenShift));
+    wanted = count << kWokenShift | address;
+    // Release, pairs with the acquire in take_woken(). Sequentially consistent as push_shared().
+  } while (!woken.compare_exchange_weak(seen, wanted, std::memory_order_seq_cst, std::memory_order_relaxed));
+  return true;
 }
 
 Unit* Lane::pop_shared() noexcept {

@@ -5,6 +5,8 @@
 //   forks   weft_fork_t of the ULT that runs now, private, strictly last in, first out.
 //   shared  units that others may take: a list under a lock.
 //   inbox   units from elsewhere that only this worker may run: under the same lock.
+//   woken   such units that waited, and that another worker has woken: a stack without a lock, in which their Waiters
+//           are linked. So whoever wakes them touches neither them nor the lock, and may push many at once.
 //
 // A lane that somebody else is to consume too (a scheduler of another worker, a thread that pops) is *listed*, for
 // good: all of its units are in `shared`, first in, first out, and the ring stays empty.
@@ -37,6 +39,8 @@
 namespace weft::rt {
 
 inline constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the shared part first
+
+struct Waiter;
 
 struct Lane final : Pool {
   static constexpr uint32_t kFirstRing = 1024;
@@ -168,11 +172,19 @@ struct Lane final : Pool {
   // The owner, or who has the private part otherwise: makes it so.
   void make_listed(Worker* owner) noexcept;
   // It is its worker's alone again. Precondition: nothing is in it; nobody but the caller uses it.
-  void unlist() noexcept { listed.store(false, std::memory_order_release); }
+  void unlist() noexcept {
+    listed.store(false, std::memory_order_release);
+    woken.store(0, std::memory_order_release);
+  }
   // The owner, or who has the private part otherwise: the oldest unit of all; null: none.
   Unit* take_any() noexcept;
   bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
-  bool has_inbox() const noexcept { return inbox_count.load(std::memory_order_relaxed) != 0; }
+  bool has_inbox() const noexcept {
+    return inbox_count.load(std::memory_order_relaxed) != 0 || woken_count() != 0;
+  }
+  // Waiters, newest first, that are no longer in anybody's list: first to last, linked by `next`; `n` with their groups.
+  // Precondition: their units may be run by this lane's worker alone, as far as the caller knows. False: not now.
+  bool push_woken(Waiter* first, Waiter* last, unsigned n) noexcept;
   // What could be published, seen from outside: may be stale.
   bool has_private() const noexcept {
     if (!forks_empty()) return true;
@@ -209,6 +221,8 @@ struct Lane final : Pool {
   UnitList inbox;
   std::atomic<uint32_t> shared_count{0};
   std::atomic<uint32_t> inbox_count{0};
+  // The newest; above kWokenShift, how many there are. Or kNoWoken: the lane is listed.
+  std::atomic<uint64_t> woken{0};
   std::atomic<bool> listing{false};  // the owner shall make it listed
   std::atomic<bool> listed{false};   // written by who has the private part
 
@@ -217,6 +231,14 @@ struct Lane final : Pool {
     holes.store(holes.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
   }
   void list(Unit* unit) noexcept;  // under the lock
+  static constexpr unsigned kWokenShift = 48;
+  static constexpr uint64_t kNoWoken = 1;
+  uint32_t woken_count() const noexcept {
+    return static_cast<uint32_t>(woken.load(std::memory_order_relaxed) >> kWokenShift);
+  }
+  // Takes all of them out, and leaves that value. f(unit) for each, oldest first; it is ready.
+  template <class F>
+  void take_woken(uint64_t leave, F&& f) noexcept;
   void grow() noexcept;
   void unmap_slots() noexcept;
   void unmap_forks() noexcept;

@@ -34,6 +34,24 @@ void barrier_lock(Barrier& barrier) noexcept {
 }
 void barrier_unlock(Barrier& barrier) noexcept { barrier.state.store(0, std::memory_order_release); }
 
+// B3. Precondition: the lock. Those whose units only one worker may run are one entry of the list: whoever ends the phase
+// on another worker touches the first of them only, and gives them away by one push.
+void enqueue(const GuardedSection& section, Barrier& barrier, Waiter& self) noexcept {
+  constexpr unsigned kLooks = 4;  // entries of other workers cost a cache miss each
+  if (self.unit != nullptr) note_whether_it_stays(section.worker, self);
+  if (self.stays) {
+    Waiter* first = barrier.waiters.head;
+    for (unsigned i = 0; i < kLooks && first != nullptr; ++i, first = first->next) {
+      if (!first->stays || first->worker != self.worker) continue;
+      self.group = first->group;
+      first->group = &self;
+      ++first->members;
+      return;
+    }
+  }
+  barrier.waiters.push_back(&self);
+}
+
 // B2. Precondition: the lock; all have arrived. The last access to the barrier: whoever passes may destroy it.
 void end_phase(const GuardedSection& section, Barrier& barrier) noexcept {
   WakeList wakes;
@@ -93,7 +111,7 @@ int wait_arriving(Barrier& barrier, bool* last) noexcept {
       Waiter self;
       section.init(self, WaitKind::kBarrier, &barrier);
       ++barrier.arrived;
-      barrier.waiters.push_back(&self);
+      enqueue(section, barrier, self);
       section.wait(self, {&barrier.state, 0, true});
       return WEFT_OK;
     }
@@ -117,7 +135,7 @@ int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
   }
   Waiter self;
   section.init(self, WaitKind::kBarrier, &barrier);
-  barrier.waiters.push_back(&self);
+  enqueue(section, barrier, self);
   section.wait(self, {&barrier.state, 0, true});
   return WEFT_OK;
 }

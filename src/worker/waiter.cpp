@@ -110,6 +110,7 @@ Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& r
       return guard_worker();
     }
   }
+  if (!waiter.stays) note_whether_it_stays(worker, waiter);
   LockedWait wait{&waiter, release};
   worker = leave_unit(worker, unit, park_locked_action, &wait);
   mark_if_direct(unit);
@@ -154,22 +155,104 @@ void WakeList::add(Waiter* waiter) noexcept {
   tail_ = waiter;
 }
 
-void WakeList::wake(Worker* worker) const noexcept {
-  for (Waiter* waiter = head_; waiter != nullptr;) {
-    Waiter* next = waiter->next;  // gone once it is woken
-    if (Unit* unit = waiter->unit) {
-      watch_unit(worker, unit, UnitEvent::kResume);
-      unit_transition(unit, UnitState::kReady);
-      if (worker != nullptr && becomes_ready_here(worker, unit)) {
-        worker->lane.push_private(unit);
-      } else {
-        make_ready(worker, unit);
-      }
-    } else {
-      waiter_wake(worker, waiter);
-    }
-    waiter = next;
+namespace {
+
+// The unit of one that is in no list any more. It may be gone afterwards.
+[[gnu::always_inline]] inline void wake_one(Worker* worker, Waiter* waiter) noexcept {
+  Unit* unit = waiter->unit;
+  if (unit == nullptr) return waiter_wake(worker, waiter);
+  watch_unit(worker, unit, UnitEvent::kResume);
+  unit_transition(unit, UnitState::kReady);
+  if (worker != nullptr && becomes_ready_here(worker, unit)) {
+    worker->lane.push_private(unit);
+  } else {
+    make_ready(worker, unit);
   }
+}
+
+// Of one that stays.
+void wake_group(Worker* worker, Waiter* waiter) noexcept {
+  while (waiter != nullptr) {
+    Waiter* after = waiter->group;
+    wake_one(worker, waiter);
+    waiter = after;
+  }
+}
+
+// Those that another worker is to run, collected: it gets them by one push.
+class FarWaiters {
+ public:
+  void add(Worker* worker, Waiter* waiter) noexcept {
+    if (newest_ == nullptr || waiter->worker != newest_->worker) {
+      push(worker);
+      *this = FarWaiters();
+      oldest_ = waiter;
+    }
+    waiter->next = newest_;
+    newest_ = waiter;
+    count_ += waiter->members;
+  }
+  void push(Worker* worker) const noexcept {
+    if (newest_ == nullptr) return;
+    Lane* lane = &const_cast<Worker*>(newest_->worker)->lane;
+    if (lane->push_woken(newest_, oldest_, count_)) return wake_for_pool(worker, lane);
+    for (Waiter *each = newest_, *next; each != nullptr; each = next) {
+      next = each != oldest_ ? each->next : nullptr;
+      wake_group(worker, each);
+    }
+  }
+
+ private:
+  Waiter* newest_ = nullptr;
+  Waiter* oldest_ = nullptr;
+  unsigned count_ = 0;
+};
+
+// The first of those of a list of whom some stay where they are.
+[[gnu::noinline]] void wake_apart(Worker* worker, Waiter* waiter) noexcept {
+  FarWaiters far;
+  Waiter* near = nullptr;
+  Waiter** end = &near;
+  for (Waiter* next; waiter != nullptr; waiter = next) {
+    next = waiter->next;  // gone once it is woken
+    // A thread that is no worker pushes units that are ready: whoever looks for a deadlock does not see it.
+    if (waiter->stays && worker != nullptr && waiter->worker != worker) {
+      far.add(worker, waiter);
+    } else {
+      *end = waiter;
+      end = &waiter->next;
+    }
+  }
+  *end = nullptr;
+  far.push(worker);  // first: its worker is waiting for that
+  for (Waiter* next; near != nullptr; near = next) {
+    next = near->next;
+    if (near->stays) {
+      wake_group(worker, near);
+    } else {
+      wake_one(worker, near);
+    }
+  }
+}
+
+}  // namespace
+
+void note_pinned(const Worker* worker, Waiter& waiter) noexcept {
+  const Unit* unit = waiter.unit;
+  const Unit* host = unit->host;
+  if (unit_is(unit, flag::kFront | flag::kWatched) || unit_is(host, flag::kFront | flag::kWatched)) return;
+  if (host->pool.load(std::memory_order_relaxed) != &worker->lane) return;
+  waiter.stays = true;
+  waiter.group = nullptr;
+}
+
+void WakeList::wake_them(Worker* worker) const noexcept {
+  Waiter* waiter = head_;
+  for (Waiter* next; waiter != nullptr && !waiter->stays; waiter = next) {
+    next = waiter->next;  // gone once it is woken
+    wake_one(worker, waiter);
+  }
+  if (waiter != nullptr) wake_apart(worker, waiter);
 }
 
 }  // namespace weft::rt

@@ -27,18 +27,25 @@ struct Waiter {
   // Waiting, Parked -> TimedOut -> Woken    the deadline came first; it may be woken all the same
   enum State : uint32_t { kWaiting, kParked, kWoken, kTimedOut };
   std::atomic<uint32_t> state{kWaiting};  // see State; ULTs that wait the locked way do not use it
-  // constant
-  WaitKind kind = WaitKind::kNone;
-  Unit* unit = nullptr;           // null: a KLT that sleeps on `state`
-  const void* object = nullptr;   // for dumps
-  const Worker* worker = nullptr;  // where it waits
-  Waiter* target = nullptr;       // whose `state` decides, if `contended`: its own, or that of a wait for several
+  // constant; by waiter_init() (what need not be set is not: to clear it all would be a tenth of a wait)
+  WaitKind kind;
+  Unit* unit;           // null: a KLT that sleeps on `state`
+  const void* object;   // for dumps
+  const Worker* worker;  // where it waits
+  union {
+    Waiter* target;  // whose `state` decides, if `contended`: its own, or that of a wait for several
+    // If `stays`: the next one of that worker that is woken with this one. Such a group is in a list as its first member.
+    Waiter* group;
+  };
   bool contended = false;
+  bool stays = false;  // only its worker may run its unit
   // under the object's lock
   bool queued = false;
-  Waiter* next = nullptr;
-  Waiter* prev = nullptr;
+  uint32_t members = 1;  // of the first of a group: how many there are
+  Waiter* next;          // both: while it is queued, and `next` afterwards
+  Waiter* prev;
 };
+static_assert(sizeof(Waiter) == 64, "it lies in every frame that waits: often one line of a cold stack");
 
 // Those that were taken out of a list, and are to be woken once its lock is given back.
 class WakeList {
@@ -47,9 +54,12 @@ class WakeList {
   void add(Waiter* waiter) noexcept;
   bool empty() const noexcept { return head_ == nullptr; }
   // Without a lock. Guard up, unless worker is null.
-  void wake(Worker* worker) const noexcept;
+  void wake(Worker* worker) const noexcept {
+    if (head_ != nullptr) wake_them(worker);
+  }
 
  private:
+  void wake_them(Worker* worker) const noexcept;
   Waiter* head_ = nullptr;
   Waiter* tail_ = nullptr;
 };
@@ -93,6 +103,12 @@ inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, con
   waiter.target = &waiter;
 }
 
+// Of the current unit, which is about to wait the locked way: sets `stays`. It is not set where a front-end looks at each
+// step, nor where the unit is its worker's in a roundabout way.
+void note_pinned(const Worker* worker, Waiter& waiter) noexcept;
+inline void note_whether_it_stays(const Worker* worker, Waiter& waiter) noexcept {
+  if (unit_is(waiter.unit->host, flag::kPinned) && !waiter.contended) note_pinned(worker, waiter);
+}
 // Waits the locked way. Precondition: it is in the list, whose lock the caller holds. Returns the worker that
 // the caller is on afterwards.
 Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;

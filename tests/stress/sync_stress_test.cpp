@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "front/front.hpp"
 #include "support/everywhere.hpp"
 
 namespace {
@@ -160,6 +161,74 @@ TEST_P(SyncStress, BarriersAndEvents) {
     }
   });
   EXPECT_GT(rounds, 0);
+}
+
+// ULTs that are each bound to a worker wake each other, alone and many at once: what one worker gives to another one.
+// kListed: in the middle the lanes become shared ones.
+void pinned_units_wake_each_other(unsigned workers, bool listed, const std::function<bool()>& time_is_up) {
+  constexpr int kEach = 6;
+  const int all = static_cast<int>(workers) * kEach;
+  weft_barrier_t barrier = WEFT_BARRIER_INIT(static_cast<uint32_t>(all) + 1);
+  weft_mutex_t mutex = WEFT_MUTEX_INIT;
+  weft_cond_t turned = WEFT_COND_INIT;
+  weft_sem_t sem = WEFT_SEM_INIT(0);
+  int round = 0;  // guarded by mutex
+  std::atomic<bool> stop = false;
+  std::atomic<long> rounds = 0;
+  const auto body = [&](int me) {
+    for (int i = 0;; ++i) {
+      ASSERT_EQ(weft_barrier_wait(&barrier, nullptr), WEFT_OK);
+      if (i % all == me) {
+        ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK);
+        ++round;
+        ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK);
+        ASSERT_EQ(weft_cond_broadcast(&turned), WEFT_OK);
+        ASSERT_EQ(weft_sem_release(&sem, static_cast<uint32_t>(all)), WEFT_OK);
+      } else {
+        ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK);
+        while (round == i) ASSERT_EQ(weft_cond_wait(&turned, &mutex), WEFT_OK);
+        ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK);
+      }
+      ASSERT_EQ(weft_sem_acquire(&sem), WEFT_OK);
+      bool last = false;
+      ASSERT_EQ(weft_barrier_wait(&barrier, &last), WEFT_OK);
+      if (last) {
+        ++rounds;
+        if (time_is_up()) stop = true;
+      }
+      ASSERT_EQ(weft_barrier_wait(&barrier, nullptr), WEFT_OK);
+      if (stop) return;
+    }
+  };
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < all; ++i) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(static_cast<unsigned>(i) % workers);
+    attr.pinned = true;
+    calls.push_back(std::make_unique<Call>([&body, i] { body(i); }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  std::thread klt([&] {  // and a thread that is no worker
+    do {
+      for (int i = 0; i < 3; ++i) ASSERT_EQ(weft_barrier_wait(&barrier, nullptr), WEFT_OK);
+    } while (!stop);
+  });
+  if (listed) {
+    while (rounds < 20) weft_yield();
+    for (unsigned i = 1; i < workers; ++i) weft::front::pool_share(weft_worker_pool(weft_worker_get(i)));
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  klt.join();
+  EXPECT_GT(rounds, listed ? 20 : 0);
+}
+
+TEST_P(SyncStress, PinnedUnitsWakeEachOther) {
+  pinned_units_wake_each_other(GetParam(), false, [&] { return time_is_up(); });
+}
+
+TEST_P(SyncStress, PinnedUnitsWakeEachOtherWhileLanesBecomeShared) {
+  pinned_units_wake_each_other(GetParam(), true, [&] { return time_is_up(); });
 }
 
 }  // namespace
