@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "sync/wait_queue.hpp"
+#include "sync/list_lock.hpp"
 #include "weft/weft.h"
 
 namespace weft::rt {
@@ -16,37 +16,43 @@ struct ChannelWaiter : Waiter {
 };
 
 struct Channel {
-  std::atomic<uint32_t> state{0};  // any thread: kQueue
+  std::atomic<uint32_t> state{0};  // any thread: kQueue; or a worker's tag: list_lock.hpp
   // constant
   size_t capacity;
   size_t element_size;
   char* buffer;  // a ring
-  // under kQueue
+  // under the lock of the lists
+  std::atomic<uint32_t> uses{0};
   bool closed = false;
   size_t first = 0;
   size_t count = 0;
   WaitQueue senders{};    // with room for none of them
   WaitQueue receivers{};  // with nothing there
 
-  void lock() noexcept {
-    queue_lock(state);
+  ListHold lock(const GuardedSection& section) noexcept {
+    const ListHold hold = list_lock(section.worker, state, uses, 0);
     if (senders.forget_stale()) receivers.forget_stale();
+    return hold;
   }
-  // Release, pairs with the acquire of lock().
-  void unlock() noexcept { state.store(0, std::memory_order_release); }
-  QueueRelease release() noexcept { return {&state, 0, true}; }
 
   char* slot(size_t i) noexcept {
     const size_t at = first + i;
     return buffer + (at < capacity ? at : at - capacity) * element_size;
   }
-  void copy(void* to, const void* from) const noexcept { std::memcpy(to, from, element_size); }
+  void copy(void* to, const void* from) const noexcept {
+    if (element_size == sizeof(void*)) {  // most often; no call
+      std::memcpy(to, from, sizeof(void*));
+    } else {
+      std::memcpy(to, from, element_size);
+    }
+  }
 };
 
 Channel* channel_of(weft_channel_t channel) noexcept { return reinterpret_cast<Channel*>(channel); }
 
 // C1. True: done, and the lock is given back. False: it has to wait.
-bool send_now(const GuardedSection& section, Channel& channel, const void* element, int* error) noexcept {
+bool send_now(const GuardedSection& section, const ListHold& hold, Channel& channel, const void* element,
+              int* error) noexcept {
   *error = channel.closed ? WEFT_ERR_CLOSED : WEFT_OK;
   WakeList wakes;
   if (channel.closed) {
@@ -58,7 +64,7 @@ bool send_now(const GuardedSection& section, Channel& channel, const void* eleme
   } else {
     return false;
   }
-  channel.unlock();
+  hold.unlock(true);
   wakes.wake(section.worker);
   return true;
 }
@@ -69,7 +75,8 @@ void drop_first(Channel& channel) noexcept {
 }
 
 // C2. The same for a receiver. A sender that waits moves up.
-bool receive_now(const GuardedSection& section, Channel& channel, void* element, int* error) noexcept {
+bool receive_now(const GuardedSection& section, const ListHold& hold, Channel& channel, void* element,
+                 int* error) noexcept {
   *error = WEFT_OK;
   WakeList wakes;
   auto* sender = static_cast<ChannelWaiter*>(channel.senders.pop_front());
@@ -85,17 +92,17 @@ bool receive_now(const GuardedSection& section, Channel& channel, void* element,
     return false;
   }
   if (sender != nullptr) wakes.add(sender);
-  channel.unlock();
+  hold.unlock(true);
   wakes.wake(section.worker);
   return true;
 }
 
 // C3. Precondition: the lock.
-int wait_in(GuardedSection& section, Channel& channel, WaitQueue& queue, WaitKind kind, void* element,
-            uint64_t deadline) noexcept {
+int wait_in(GuardedSection& section, const ListHold& hold, Channel& channel, WaitQueue& queue, WaitKind kind,
+            void* element, uint64_t deadline) noexcept {
   const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
-    channel.unlock();
+    hold.unlock(true);
     return error;
   }
   ChannelWaiter self;
@@ -103,36 +110,37 @@ int wait_in(GuardedSection& section, Channel& channel, WaitQueue& queue, WaitKin
   self.element = element;
   queue.push_back(&self);
   const auto take_out = [&] {
-    channel.lock();
+    const ListHold again = channel.lock(section);
     const bool queued = queue.remove_if_queued(&self);
-    channel.unlock();
+    again.unlock(true);
     return queued;
   };
-  if (!section.wait_until(self, channel.release(), deadline, take_out)) return WEFT_ERR_TIMEOUT;
+  if (!section.wait_until(self, hold.release(), deadline, take_out)) return WEFT_ERR_TIMEOUT;
   return self.closed ? WEFT_ERR_CLOSED : WEFT_OK;
 }
 
 int send(Channel& channel, const void* element, uint64_t deadline, bool wait) noexcept {
   GuardedSection section;
-  channel.lock();
+  const ListHold hold = channel.lock(section);
   int error;
-  if (send_now(section, channel, element, &error)) return error;
+  if (send_now(section, hold, channel, element, &error)) return error;
   if (wait) {
-    return wait_in(section, channel, channel.senders, WaitKind::kChannelSend, const_cast<void*>(element), deadline);
+    return wait_in(section, hold, channel, channel.senders, WaitKind::kChannelSend, const_cast<void*>(element),
+                   deadline);
   }
-  channel.unlock();
+  hold.unlock(true);
   return WEFT_ERR_BUSY;
 }
 
 int receive(Channel& channel, void* element, uint64_t deadline, bool wait) noexcept {
   GuardedSection section;
-  channel.lock();
+  const ListHold hold = channel.lock(section);
   int error;
-  if (receive_now(section, channel, element, &error)) return error;
+  if (receive_now(section, hold, channel, element, &error)) return error;
   if (wait) {
-    return wait_in(section, channel, channel.receivers, WaitKind::kChannelReceive, element, deadline);
+    return wait_in(section, hold, channel, channel.receivers, WaitKind::kChannelReceive, element, deadline);
   }
-  channel.unlock();
+  hold.unlock(true);
   return WEFT_ERR_BUSY;
 }
 
@@ -173,9 +181,9 @@ int weft_channel_free(weft_channel_t* channel) {
   Channel* c = channel_of(*channel);
   {
     GuardedSection section;
-    c->lock();  // whoever is just being let through has done with it
+    const ListHold hold = c->lock(section);  // whoever is just being let through has done with it
     const bool waiting = !c->senders.empty() || !c->receivers.empty();
-    c->unlock();
+    hold.unlock(true);
     if (waiting) return WEFT_ERR_STATE;
   }
   std::free(c->buffer);
@@ -213,12 +221,12 @@ int weft_channel_close(weft_channel_t channel) {
   Channel& c = *channel_of(channel);
   GuardedSection section;
   WakeList wakes;
-  c.lock();
+  const ListHold hold = c.lock(section);
   const bool closed = c.closed;
   c.closed = true;
   turn_away(c.receivers, wakes);
   turn_away(c.senders, wakes);
-  c.unlock();
+  hold.unlock(true);
   wakes.wake(section.worker);
   return closed ? WEFT_ERR_STATE : WEFT_OK;
 }
@@ -227,8 +235,8 @@ size_t weft_channel_size(weft_channel_t channel) {
   if (channel == nullptr) return 0;
   Channel& c = *channel_of(channel);
   GuardedSection section;
-  c.lock();
+  const ListHold hold = c.lock(section);
   const size_t count = c.count;
-  c.unlock();
+  hold.unlock(true);
   return count;
 }

@@ -4,16 +4,17 @@
 // mutex that need not exist any more when it does not hold it.
 #include <cstddef>
 
+#include "sync/list_lock.hpp"
 #include "sync/mutex.hpp"
-#include "sync/wait_queue.hpp"
 
 namespace weft::rt {
 namespace {
 
 struct Cond {
-  std::atomic<uint32_t> state;  // any thread: kWaiters, kQueue
-  uint32_t unused;
-  WaitQueue waiters;  // under kQueue
+  std::atomic<uint32_t> state;  // any thread: kWaiters, kQueue; or a worker's tag and nothing else: list_lock.hpp
+  // under the list's lock
+  std::atomic<uint32_t> uses;
+  WaitQueue waiters;
 };
 static_assert(sizeof(Cond) == sizeof(weft_cond_t) && alignof(Cond) == alignof(weft_cond_t));
 static_assert(offsetof(Cond, state) == offsetof(weft_cond_t, state));
@@ -23,37 +24,36 @@ using namespace sync_bit;
 
 Cond& cond_of(weft_cond_t* cond) noexcept { return *reinterpret_cast<Cond*>(cond); }
 
-// Nobody else changes the word while kQueue is ours. Release, pairs with the acquire of queue_lock().
-void cond_unlock(Cond& cond) noexcept {
-  cond.state.store(cond.waiters.empty() ? 0 : kWaiters, std::memory_order_release);
+ListHold cond_lock(const GuardedSection& section, Cond& cond) noexcept {
+  const ListHold hold = list_lock(section.worker, cond.state, cond.uses, kWaiters);
+  cond.waiters.forget_stale();
+  return hold;
 }
 
 // The deadline came.
-bool take_out(Cond& cond, Waiter& waiter) noexcept {
-  queue_lock(cond.state, cond.waiters);
+bool take_out(const GuardedSection& section, Cond& cond, Waiter& waiter) noexcept {
+  const ListHold hold = cond_lock(section, cond);
   const bool queued = cond.waiters.remove_if_queued(&waiter);
-  cond_unlock(cond);
+  hold.unlock(cond.waiters.empty());
   return queued;
 }
 
-// S1. Relaxed: who waits because of a state that the caller has changed under the mutex has set
-// kWaiters before it released that mutex.
-bool cond_has_waiters(const Cond& cond) noexcept {
-  return (cond.state.load(std::memory_order_relaxed) & (kWaiters | kQueue)) != 0;
-}
+// S1. Where the list is a worker's, that one has to look into it. Relaxed: who waits because of a state that the caller
+// has changed under the mutex has set kWaiters before it released that mutex.
+bool cond_may_have_waiters(const Cond& cond) noexcept { return cond.state.load(std::memory_order_relaxed) != 0; }
 
 // S2, S3. Takes one waiter, or all, off the list; giving the lock back is the last access to the condition
 // variable.
 void cond_wake(Cond& cond, bool all) noexcept {
   GuardedSection section;
   WakeList wakes;
-  queue_lock(cond.state, cond.waiters);
+  const ListHold hold = cond_lock(section, cond);
   if (all) {
     cond.waiters.take_all(wakes);
   } else if (Waiter* waiter = cond.waiters.pop_front()) {
     wakes.add(waiter);
   }
-  cond_unlock(cond);
+  hold.unlock(cond.waiters.empty());
   wakes.wake(section.worker);
 }
 
@@ -62,12 +62,12 @@ bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadl
   Waiter self;
   section.init(self, WaitKind::kCond, &cond, deadline);
   WakeList next_holder;
-  queue_lock(cond.state, cond.waiters);
+  const ListHold hold = cond_lock(section, cond);
   cond.waiters.push_back(&self);
   const int error = mutex_give_in(section, mutex, next_holder);
   WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
-  const QueueRelease release{&cond.state, kWaiters, true, &next_holder};
-  return section.wait_until(self, release, deadline, [&] { return take_out(cond, self); });
+  const QueueRelease release{hold.word, hold.waiters, true, &next_holder};
+  return section.wait_until(self, release, deadline, [&] { return take_out(section, cond, self); });
 }
 
 int cond_wait_checked(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline) noexcept {
@@ -95,12 +95,12 @@ int weft_cond_wait_until(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadli
 
 int weft_cond_signal(weft_cond_t* cond) {
   if (cond == nullptr) return WEFT_ERR_INVALID;
-  if (cond_has_waiters(cond_of(cond))) cond_wake(cond_of(cond), false);
+  if (cond_may_have_waiters(cond_of(cond))) cond_wake(cond_of(cond), false);
   return WEFT_OK;
 }
 
 int weft_cond_broadcast(weft_cond_t* cond) {
   if (cond == nullptr) return WEFT_ERR_INVALID;
-  if (cond_has_waiters(cond_of(cond))) cond_wake(cond_of(cond), true);
+  if (cond_may_have_waiters(cond_of(cond))) cond_wake(cond_of(cond), true);
   return WEFT_OK;
 }

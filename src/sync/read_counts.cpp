@@ -25,7 +25,7 @@ uint32_t take_read_counts(const std::atomic<uint32_t>& state) noexcept {
   for_all_marks([&](WorkerMarks& marks) {
     QueueBackoff backoff;
     // Acquire, pairs with the release of the worker.
-    while (marks.changing.load(std::memory_order_acquire) == key) backoff.pause();
+    while (marks.changing.load(std::memory_order_acquire) == mark_of(&state)) backoff.pause();
     std::atomic<uint64_t>& count = count_of(marks, key);
     const uint64_t seen = count.load(std::memory_order_acquire);
     // One of 0 readers is free for other locks: the worker may be writing there.

@@ -42,7 +42,7 @@ template <bool leaves, uint32_t kFlags>
   WorkerMarks& marks = *worker->marks;
   const uint64_t key = key_of(state);
   std::atomic<uint64_t>& count = count_of(marks, key);
-  marks.changing.store(key, std::memory_order_relaxed);
+  marks.changing.store(mark_of(&state), std::memory_order_relaxed);
   // The other half of this fence is the membarrier() in take_read_counts().
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // Acquire, pairs with the release of a writer.
