@@ -83,7 +83,8 @@ WEFT_API int weft_recursive_mutex_unlock(weft_recursive_mutex_t* mutex);
 
 // ---- condition variable ------------------------------------------------------------------------
 // First in, first out; no wake-ups without a reason. wait unlocks the mutex and locks it again, also on
-// TIMEOUT. Errors: NOT_OWNER (the mutex is not locked).
+// TIMEOUT. Errors: NOT_OWNER (the mutex is not locked). One that one worker's units alone use is theirs, as a mutex; so
+// is a channel.
 
 typedef struct weft_cond { uint32_t state; uint32_t pad; void* waiters[3]; } weft_cond_t;
 #define WEFT_COND_INIT { 0, 0, { 0, 0, 0 } }

@@ -34,21 +34,25 @@ void barrier_lock(Barrier& barrier) noexcept {
 }
 void barrier_unlock(Barrier& barrier) noexcept { barrier.state.store(0, std::memory_order_release); }
 
-// B3. Precondition: the lock. Those whose units only one worker may run are one entry of the list: whoever ends the phase
-// on another worker touches the first of them only, and gives them away by one push.
-void enqueue(const GuardedSection& section, Barrier& barrier, Waiter& self) noexcept {
+// Those whose units only one worker may run are one entry of the list: whoever ends the phase on another worker touches
+// the first of them only, and gives them away by one push. False: the caller is the first.
+[[gnu::noinline]] bool join_group(Barrier& barrier, Waiter& self) noexcept {
   constexpr unsigned kLooks = 4;  // entries of other workers cost a cache miss each
-  if (self.unit != nullptr) note_whether_it_stays(section.worker, self);
-  if (self.stays) {
-    Waiter* first = barrier.waiters.head;
-    for (unsigned i = 0; i < kLooks && first != nullptr; ++i, first = first->next) {
-      if (!first->stays || first->worker != self.worker) continue;
-      self.group = first->group;
-      first->group = &self;
-      ++first->members;
-      return;
-    }
+  Waiter* first = barrier.waiters.head;
+  for (unsigned i = 0; i < kLooks && first != nullptr; ++i, first = first->next) {
+    if (!first->stays || first->worker != self.worker) continue;
+    self.group = first->group;
+    first->group = &self;
+    ++first->members;
+    return true;
   }
+  return false;
+}
+
+// B3. Precondition: the lock.
+[[gnu::always_inline]] inline void enqueue(const GuardedSection& section, Barrier& barrier, Waiter& self) noexcept {
+  if (self.unit != nullptr) note_whether_it_stays(section.worker, self);
+  if (__builtin_expect(self.stays, 0) && join_group(barrier, self)) return;
   barrier.waiters.push_back(&self);
 }
 
@@ -108,7 +112,7 @@ int wait_arriving(Barrier& barrier, bool* last) noexcept {
         barrier_unlock(barrier);
         return WEFT_ERR_CONTEXT;
       }
-      Waiter self;
+      alignas(64) Waiter self;  // one line of each of many stacks
       section.init(self, WaitKind::kBarrier, &barrier);
       ++barrier.arrived;
       enqueue(section, barrier, self);
@@ -133,7 +137,7 @@ int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
     barrier_unlock(barrier);
     return error;
   }
-  Waiter self;
+  alignas(64) Waiter self;
   section.init(self, WaitKind::kBarrier, &barrier);
   enqueue(section, barrier, self);
   section.wait(self, {&barrier.state, 0, true});
