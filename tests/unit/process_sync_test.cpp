@@ -263,6 +263,55 @@ TEST_P(ProcessSync, ARwlockThatTheCallerHolds) {
   }
 }
 
+// What the parent's workers have counted is held still.
+TEST_P(ProcessSync, ARwlockWhoseReadersAreCounted) {
+  weft_rwlock_t lock = WEFT_RWLOCK_INIT;
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(ok(weft_rwlock_rdlock(&lock)));
+    ASSERT_TRUE(ok(weft_rwlock_unlock(&lock)));
+  }
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(ok(weft_rwlock_rdlock(&lock)));
+  EXPECT_EQ(run_in_child([&] {
+    CHILD_OK(weft_rwlock_unlock(&lock));
+    CHILD_CHECK(weft_rwlock_trywrlock(&lock) == WEFT_ERR_BUSY);
+    CHILD_OK(weft_rwlock_unlock(&lock));
+    CHILD_CHECK(weft_rwlock_unlock(&lock) == WEFT_ERR_NOT_OWNER);
+    CHILD_OK(weft_rwlock_wrlock(&lock));
+    CHILD_OK(weft_rwlock_unlock(&lock));
+  }), 0);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(ok(weft_rwlock_unlock(&lock)));
+  EXPECT_TRUE(fails(WEFT_ERR_NOT_OWNER, weft_rwlock_unlock(&lock)));
+}
+
+// A channel that one worker had to itself, and somebody who waits there.
+TEST_P(ProcessSync, AChannelThatIsAWorkers) {
+  weft_channel_t channel = nullptr;
+  ASSERT_TRUE(ok(weft_channel_create(1, sizeof(int), &channel)));
+  const auto pass = [&](int n) {
+    for (int i = 0; i < n; ++i) {
+      int got = -1;
+      CHILD_OK(weft_channel_send(channel, &i));
+      CHILD_OK(weft_channel_receive(channel, &got));
+      CHILD_CHECK(got == i);
+    }
+  };
+  pass(100);
+  {
+    Call call([&] {
+      int got = -1;
+      EXPECT_TRUE(ok(weft_channel_receive(channel, &got)));
+      EXPECT_EQ(got, 0);
+    });
+    weft_unit_t unit = call.ult();
+    ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+    EXPECT_EQ(run_in_child([&] { pass(100); }), 0);  // nobody takes anything away there
+    const int sent = 0;
+    EXPECT_TRUE(ok(weft_channel_send(channel, &sent)));
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+  EXPECT_TRUE(ok(weft_channel_free(&channel)));
+}
+
 TEST_P(ProcessSync, ASemaphore) {
   weft_sem_t sem = WEFT_SEM_INIT(0);
   {
