@@ -131,6 +131,8 @@ WEFT_API void ring_bell();
 // weft_mutex_open(), and leaves a number from 0 to 3 in the mutex, for good.
 WEFT_API void mutex_open(weft_mutex_t* mutex, unsigned mark);
 WEFT_API unsigned mutex_mark(const weft_mutex_t* mutex);  // 0: none, so far
+// In weft_cond_t::pad, before anybody waits: the other bits are the front-end's, and `state` is 0 while nobody waits.
+inline constexpr uint32_t kCondMark = uint32_t{1} << 31;
 
 // ---- pools
 

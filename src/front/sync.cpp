@@ -1,7 +1,10 @@
 #include "front/front.hpp"
+#include "sync/list_lock.hpp"
 #include "sync/mutex.hpp"
 
 namespace weft::front {
+
+static_assert(kCondMark == rt::kNobodysOwn);
 
 void mutex_open(weft_mutex_t* mutex, unsigned mark) { rt::mutex_open(rt::mutex_of(mutex), mark); }
 

@@ -14,6 +14,9 @@
 
 namespace weft::rt {
 
+// `uses` from here on: the list is never a worker's own. The rest is free for a front-end.
+inline constexpr uint32_t kNobodysOwn = 1u << 31;
+
 // How the lock is given back: by a store of release, the last access to the object.
 struct ListHold {
   std::atomic<uint32_t>* word;
@@ -28,16 +31,16 @@ struct ListHold {
 
 // B1, B2. Where the caller has an ordinary lock and is to have the list to itself from its unlock on: true.
 [[gnu::always_inline]] inline bool count_section(const Worker* worker, std::atomic<uint32_t>& uses) noexcept {
-  constexpr uint32_t kTimes = 32, kNever = ~uint32_t{0};  // see bias.cpp
-  static_assert(kTimes < 1u << kTagShift);
+  constexpr uint32_t kTimes = 32;  // see bias.cpp
+  static_assert(kTimes < 1u << kTagShift && (kMaxWorkers + 1) << kTagShift < kNobodysOwn);
   const uint32_t seen = uses.load(std::memory_order_relaxed);
-  if (worker == nullptr || seen == kNever) return false;
+  if (worker == nullptr || seen >= kNobodysOwn) return false;
   const uint32_t times = seen ^ worker->tag;
   if (times < kTimes) {
     uses.store(seen + 1, std::memory_order_relaxed);
     return false;
   }
-  uses.store(times == kTimes ? kNever : worker->tag + 1, std::memory_order_relaxed);
+  uses.store(times == kTimes ? kNobodysOwn : worker->tag + 1, std::memory_order_relaxed);
   return times == kTimes;
 }
 

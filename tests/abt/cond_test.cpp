@@ -1,4 +1,6 @@
 // ABT_cond.
+#include <vector>
+
 #include "support/abt_fixture.hpp"
 
 namespace {
@@ -178,6 +180,28 @@ TEST_F(AbtCond, OneMutexAtATime) {
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_MUTEX, ABT_cond_timedwait(pair.cond, other.mutex, &soon)));
   EXPECT_TRUE(abt_ok(ABT_cond_signal(pair.cond)));
   EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_COND_TIMEDOUT, ABT_cond_timedwait(pair.cond, other.mutex, &soon)));
+  other.unlock();
+}
+
+// Also where one worker has had the condition variable to itself for long.
+TEST_F(AbtCond, AnotherMutexAfterManyWaiters) {
+  Pair pair;
+  Pair other;
+  Call waiter([&] {
+    pair.lock();
+    EXPECT_TRUE(abt_ok(ABT_cond_wait(pair.cond, pair.mutex)));
+    pair.unlock();
+  });
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < 100; ++i) units.push_back(waiter.ult());
+  for (weft_unit_t unit : units) {
+    ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(abt_ok(ABT_cond_signal(pair.cond)));
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  const timespec soon = abt_after_ms(2);
+  other.lock();
   EXPECT_TRUE(abt_fails(ABT_ERR_COND_TIMEDOUT, ABT_cond_timedwait(pair.cond, other.mutex, &soon)));
   other.unlock();
 }
