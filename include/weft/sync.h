@@ -97,8 +97,8 @@ WEFT_API int weft_cond_broadcast(weft_cond_t* cond);
 // Who comes while somebody waits queues behind, so neither readers nor writers starve: first in, first out,
 // where readers that wait beside each other enter together. A reader must not lock it for reading again, but by
 // rdlock_high: a writer may have come between. unlock is for both. NOT_OWNER: it is not locked.
-// After thousands of readers without a writer, readers take no locked instruction and share no cache line; the next writer
-// pays once for that, some microseconds.
+// After thousands of readers without a writer, readers take no locked instruction and share no cache line; the
+// next writer pays once for that, some microseconds.
 
 typedef struct weft_rwlock { uint32_t state; uint32_t pad; void* waiters[3]; } weft_rwlock_t;
 #define WEFT_RWLOCK_INIT { 0, 0, { 0, 0, 0 } }

@@ -47,8 +47,8 @@ struct ListHold {
 // T1 to T3. The list was another worker's; afterwards the lock is the caller's. False: it was not, or is not any more.
 bool take_list_away(std::atomic<uint32_t>& state, uint32_t seen) noexcept;
 
-// L1 to L3. `uses`: 0 at first; under the lock. `some`: what the state is while somebody waits. Guard up, unless worker is
-// null.
+// L1 to L3. `uses`: 0 at first; under the lock. `some`: what the state is while somebody waits. Guard up,
+// unless worker is null.
 [[gnu::always_inline]] inline ListHold list_lock(const Worker* worker, std::atomic<uint32_t>& state,
                                                  std::atomic<uint32_t>& uses, uint32_t some) noexcept {
   uint32_t seen = state.load(std::memory_order_relaxed);

@@ -1,11 +1,11 @@
-// read_counts.hpp: readers of a lock that are counted by their workers. Protocol and proof: README.md, "Readers that are
-// counted apart".
+// read_counts.hpp: readers of a lock that are counted by their workers. Protocol and proof: README.md,
+// "Readers that are counted apart".
 //
 // Idea: what costs a lock for reading its time is that all readers write one word: two locked instructions, and a cache
 // line that every core wants. Each worker counts those that lock and unlock on it in a word of its own, with plain
 // stores. A writer sums up, after a membarrier(). (BRAVO, Dice and Kogan 2019; Linux' percpu_rw_semaphore.)
-// Rejected: numbers below 0, for whoever unlocks on another worker than it has locked on (nobody could say any more that
-// a lock is not locked); counters in the lock itself (a cache line for each worker).
+// Rejected: numbers below 0, for whoever unlocks on another worker than it has locked on (nobody could say any
+// more that a lock is not locked); counters in the lock itself (a cache line for each worker).
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ inline bool can_be_key(uint64_t key) noexcept { return key < kOne; }
 }
 }  // namespace read_count
 
-// C1 to C5. One reader more, or (`leaves`) one less. `counted` is what the lower bits of the state are where readers are
-// counted apart. False: they are not, or not this one. Guard up.
+// C1 to C5. One reader more, or (`leaves`) one less. `counted` is what the lower bits of the state are where
+// readers are counted apart. False: they are not, or not this one. Guard up.
 template <bool leaves, uint32_t kFlags>
 [[gnu::always_inline]] inline bool count_reader(const Worker* worker, const std::atomic<uint32_t>& state,
                                                 uint32_t counted) noexcept {

@@ -34,7 +34,8 @@ struct Waiter {
   const Worker* worker;  // where it waits
   union {
     Waiter* target;  // whose `state` decides, if `contended`: its own, or that of a wait for several
-    // If `stays`: the next one of that worker that is woken with this one. Such a group is in a list as its first member.
+    // If `stays`: the next one of that worker that is woken with this one. Such a group is in a list as its
+    // first member.
     Waiter* group;
   };
   bool contended = false;
@@ -103,8 +104,8 @@ inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, con
   waiter.target = &waiter;
 }
 
-// Of the current unit, which is about to wait the locked way: sets `stays`. It is not set where a front-end looks at each
-// step, nor where the unit is its worker's in a roundabout way.
+// Of the current unit, which is about to wait the locked way: sets `stays`. It is not set where a front-end
+// looks at each step, nor where the unit is its worker's in a roundabout way.
 void note_pinned(const Worker* worker, Waiter& waiter) noexcept;
 inline void note_whether_it_stays(const Worker* worker, Waiter& waiter) noexcept {
   if (__builtin_expect(unit_is(waiter.unit, flag::kDirect), 1)) return;

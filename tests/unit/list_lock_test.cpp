@@ -1,5 +1,5 @@
-// Condition variables and channels that one worker has had to itself (src/sync/list_lock.hpp): that they come to be its own,
-// and everything that others may do with them then.
+// Condition variables and channels that one worker has had to itself (src/sync/list_lock.hpp): that they come
+// to be its own, and everything that others may do with them then.
 #include <vector>
 
 #include "support/runtime_fixture.hpp"

@@ -1,5 +1,5 @@
-// A lock for reading and writing whose readers are counted by their workers (src/sync/read_counts.hpp): that it comes to
-// that, and everything that others may do with it then.
+// A lock for reading and writing whose readers are counted by their workers (src/sync/read_counts.hpp): that
+// it comes to that, and everything that others may do with it then.
 #include <vector>
 
 #include "support/runtime_fixture.hpp"
