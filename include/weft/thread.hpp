@@ -36,10 +36,11 @@ struct attributes {
   weft_fp_environment_t fp_environment = WEFT_FP_SHARED;
   int priority = WEFT_PRIORITY_DEFAULT;
   bool pinned = false;
+  weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
 
   weft_unit_attr_t native() const noexcept {
     return {name,      stack_size,     stack_memory, pool,  worker,
-            technique, fp_environment, priority,     pinned};
+            technique, fp_environment, priority,     pinned, preemption};
   }
 };
 

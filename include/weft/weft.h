@@ -119,6 +119,18 @@ typedef enum weft_fp_environment {
   WEFT_FP_OWN,         // rounding mode, exception masks: saved and restored at each switch
 } weft_fp_environment_t;
 
+// How a ULT is preempted.
+typedef enum weft_preemption {
+  WEFT_PREEMPTION_DEFAULT = 0,  // as the process says: WEFT_PREEMPTION_KIND, weft_preemption_set_default()
+  WEFT_PREEMPTION_NONE,         // not at all
+  // By a mere context switch: some microseconds less than the other. It may go on on another kernel thread, from
+  // between any two instructions: for code that uses nothing of its kernel thread's (no malloc, no stdio, no
+  // thread-local variables, no mutexes but Weft's).
+  WEFT_PREEMPTION_SIGNAL_YIELD,
+  // It keeps its kernel thread, which sleeps while another one goes on with the worker: for any code.
+  WEFT_PREEMPTION_KLT_SWITCHING,
+} weft_preemption_t;
+
 // Of a tasklet only name, pool, worker, priority and pinned count; a stack size or stack memory is
 // INVALID.
 typedef struct weft_unit_attr {
@@ -131,10 +143,11 @@ typedef struct weft_unit_attr {
   weft_fp_environment_t fp_environment;
   int priority;              // 0 … WEFT_PRIORITIES - 1; counts in priority pools only
   bool pinned;               // may not migrate: runs only on workers that pop its home pool itself
+  weft_preemption_t preemption;
 } weft_unit_attr_t;
 
 #define WEFT_UNIT_ATTR_INIT \
-  { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false }
+  { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false, WEFT_PREEMPTION_DEFAULT }
 
 typedef enum weft_unit_state {
   WEFT_UNIT_FRESH,       // created or revived, has not run yet
@@ -436,6 +449,7 @@ WEFT_API int weft_dump_unit(int fd, weft_unit_t unit);
 }
 #endif
 
+#include "weft/preempt.h"
 #include "weft/sync.h"
 
 #endif  // WEFT_H

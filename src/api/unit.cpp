@@ -3,6 +3,7 @@
 
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
+#include "klt/time_slice.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -36,8 +37,9 @@ uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) no
   const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) ||
                    attr.fp_environment == WEFT_FP_OWN;
   if (own) flags |= flag::kOwnStack;
-  if (attr.stack_size != 0) flags |= flag::kCold;
-  const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC;
+  if (attr.stack_size != 0 || attr.preemption != WEFT_PREEMPTION_DEFAULT) flags |= flag::kCold;
+  const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC &&
+                         attr.preemption == WEFT_PREEMPTION_DEFAULT;
   if (claimable) flags |= flag::kClaimable;
   return static_cast<uint16_t>(flags);
 }
@@ -45,7 +47,7 @@ uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) no
 int check_attr(const weft_unit_attr_t& attr, bool tasklet) noexcept {
   if (attr.priority < 0 || attr.priority >= WEFT_PRIORITIES) return WEFT_ERR_INVALID;
   if (attr.technique > WEFT_TECHNIQUE_JOINER) return WEFT_ERR_INVALID;
-  if (attr.fp_environment > WEFT_FP_OWN) return WEFT_ERR_INVALID;
+  if (attr.fp_environment > WEFT_FP_OWN || attr.preemption > WEFT_PREEMPTION_KLT_SWITCHING) return WEFT_ERR_INVALID;
   if (attr.pool != nullptr && attr.worker != nullptr) return WEFT_ERR_INVALID;
   if (tasklet) {
     return attr.stack_memory != nullptr || attr.stack_size != 0 ? WEFT_ERR_INVALID : WEFT_OK;
@@ -73,7 +75,7 @@ int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr) noe
   } else if (attr.technique == WEFT_TECHNIQUE_SS && attr.stack_size == 0) {
     unit->stack = worker != nullptr ? worker->stacks.pop() : stack_acquire();
   } else if (attr.technique == WEFT_TECHNIQUE_SS) {
-    unit->stack = stack_map(attr.stack_size);
+    unit->stack = stack_map(attr.stack_size + preempt_stack_room());
   } else {
     return WEFT_OK;
   }
@@ -96,6 +98,7 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
     unit->cold.name[sizeof unit->cold.name - 1] = '\0';
   }
   if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
+  if (attr.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(attr.preemption);
   if ((flags & flag::kFpOwn) != 0) unit->cold.fp = fp_save();
   const bool homed = attr.pool != nullptr || attr.worker != nullptr || attr.pinned;
   const auto priority = static_cast<uint8_t>(attr.priority);

@@ -69,6 +69,26 @@ constexpr Option kTable[] = {
      "A signal at which the process writes all its units to standard error: their names, states, what "
      "they wait for, and their backtraces (docs/inside.md). The program must have no use for it itself.",
      store<&Options::dump_signal>},
+    {"WEFT_PREEMPTION", OptionType::Word, "off", 0, 0, "off|on|auto",
+     "Whether a ULT that does not come back to Weft has to let others run. `on`: each worker has a tick in each "
+     "interval; `auto`: only while a unit waits for a worker whose ULT does not leave by itself, so a program in which "
+     "nobody waits takes no signal.",
+     store<&Options::preemption>},
+    {"WEFT_PREEMPTION_KIND", OptionType::Word, "klt-switching", 0, 0, "none|signal-yield|klt-switching",
+     "How ULTs are preempted that do not say. `klt-switching` is right for any code: the ULT keeps its kernel thread, "
+     "and another one goes on with the worker. `signal-yield` is cheaper, for code that uses nothing of its kernel "
+     "thread's: no malloc, no stdio, no thread-local variables, no locks but Weft's (docs/preemption.md).",
+     store<&Options::preemption_kind>},
+    {"WEFT_PREEMPTION_INTERVAL", OptionType::Number, "1000", 100, 1000000, "",
+     "The time slice in microseconds.", store<&Options::preemption_interval_us>},
+    {"WEFT_PREEMPTION_ALIGN", OptionType::Word, "tick", 0, 0, "tick|spread",
+     "When ticks come. `tick`: together with the kernel's own, as far as the interval allows, where they cost a fraction; "
+     "`spread`: spread over the interval, so that on many cores no two workers' come together.",
+     store<&Options::preemption_align>},
+    {"WEFT_PREEMPTION_SIGNAL", OptionType::Signal, "auto", 0, 0, "auto",
+     "The signal of the tick. `auto`: the last real-time signal that nobody handles. The program must have no use for "
+     "it itself.",
+     store<&Options::preemption_signal>},
 };
 
 void warn(const Option& option, const char* text) noexcept try {

@@ -27,6 +27,22 @@ enum class HugePages {
   Explicit,     // from the machine's reserved pool; Transparent where that is empty
 };
 
+// Whether the units that run have a time slice.
+enum class PreemptMode : std::uint32_t {
+  Off,
+  On,    // a tick for each worker in each interval
+  Auto,  // only while a unit waits and the one that runs does not leave by itself
+};
+
+// How a ULT that does not say is preempted: as weft_preemption_t, from its second on.
+enum class PreemptKind { None, SignalYield, KltSwitching };
+
+// Where, between two ticks of the kernel, ours lie.
+enum class PreemptAlign {
+  Tick,    // as near to the kernel's as the interval allows: those cost little beyond what they cost anyway
+  Spread,  // spread over the interval, so that no two workers' fire together
+};
+
 // CPUs as the user listed them: the order counts.
 struct CpuList {
   static constexpr int kCapacity = 1024;
@@ -45,6 +61,11 @@ struct Options {
   HugePages huge_pages = HugePages::Off;
   int klt_spare = 0;
   int dump_signal = 0;  // 0: none
+  PreemptMode preemption = PreemptMode::Off;
+  PreemptKind preemption_kind = PreemptKind::KltSwitching;
+  int preemption_interval_us = 0;
+  PreemptAlign preemption_align = PreemptAlign::Tick;
+  int preemption_signal = 0;  // 0: one that nobody uses
 };
 
 // Where a value comes from: the name of an environment variable to its text, or null.

@@ -19,6 +19,8 @@ Worker* guard_enter_slow() noexcept;
 // Somebody wants something; lowers the guard in the end.
 void guard_leave_slow() noexcept;
 int guard_leave_slow_ok() noexcept;  // the same; returns WEFT_OK
+// Does what others want of this KLT, but for what would take its worker or its unit. Guard up.
+void answer_attention(Worker* worker) noexcept;
 
 // Raises the guard. Null: the calling thread is not a KLT of Weft (and nothing was raised).
 [[gnu::always_inline]] inline Worker* guard_enter() noexcept {

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -36,6 +37,7 @@ Worker* come_back(Klt* self) noexcept {
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
   bind_carrier(self, worker);
+  preempt_goes_on(self, worker);
   note_fp(worker);
   return worker;
 }
@@ -61,8 +63,7 @@ Worker* guard_enter_slow() noexcept {
   }
 }
 
-void guard_leave_slow() noexcept {
-  Worker* worker = guard_enter_on_klt();
+void answer_attention(Worker* worker) noexcept {
   Klt* self = klt_self();
   const uint32_t wants = self->attention.load(std::memory_order_relaxed);
   if ((wants & attention::kDeferred) != 0) take_deferred(worker);
@@ -73,13 +74,25 @@ void guard_leave_slow() noexcept {
     self->attention.fetch_and(~attention::kBind, std::memory_order_seq_cst);
     bind_carrier(self, worker);
   }
+}
+
+void guard_leave_slow() noexcept {
+  Worker* worker = guard_enter_on_klt();
+  const uint32_t wants = klt_register_load<kKltAttention, uint32_t>();
+  answer_attention(worker);
+  if ((wants & attention::kPreempt) != 0) preempt_noted();
   if ((wants & attention::kHook) != 0) {
     const HandOverHook ask = hook.load(std::memory_order_acquire);
     if (ask != nullptr && ask()) capture_current(true);
   }
-  // The note is not read again here: what comes now is seen at the next leave.
   san::release(guard_worker());
   klt_register_store32<kKltGuard>(0);
+  // What others have wanted meanwhile is seen at the next leave. There may be none: so not a tick.
+  while (__builtin_expect(preempt_tick_waits(), 0)) {
+    preempt_put_off(guard_enter_on_klt());
+    san::release(guard_worker());
+    klt_register_store32<kKltGuard>(0);
+  }
 }
 
 int guard_leave_slow_ok() noexcept {
@@ -124,41 +137,85 @@ void give_worker(Klt* self, Worker* worker, Klt* to) noexcept {
   hand_to(worker, to);
 }
 
+namespace {
+
+// By the next carrier, on the scheduler's side: where another worker may pick the unit it must not be before our
+// worker has left, because that one gives us itself at once. AfterSwitch.
+void push_captured(Worker* worker, Unit* unit, void*) {
+  unit_transition(unit, UnitState::kReady);
+  push_ready_private(worker, unit);
+}
+
+// The unit that comes next, if it lies at the head of the ring and a KLT sleeps inside it; else null.
+Unit* next_captive(Worker* worker) noexcept {
+  Unit* next = first_in_ring(worker);
+  if (next == nullptr || next->state.load(std::memory_order_relaxed) != UnitState::kReady) return nullptr;
+  const Klt* klt = next->host->captive;
+  // It is this worker's to pick, so only we could wake that KLT.
+  const bool sleeps = klt != nullptr && klt->state.load(std::memory_order_acquire) == KltState::kCaptive &&
+                      klt->held.load(std::memory_order_acquire) == next;
+  return sleeps ? next : nullptr;
+}
+
+// Takes it out of the ring. Returns its KLT, which runs it from here on.
+Klt* release_captive(Worker* worker, Unit* next) noexcept {
+  worker->lane.pop_front_private();
+  Klt* klt = next->host->captive;
+  klt->held.store(nullptr, std::memory_order_relaxed);
+  if (!unit_is(next->host, flag::kPrimary)) next->host->captive = nullptr;
+  unit_transition(next, UnitState::kRunning);
+  return klt;
+}
+
+// Who is to have the worker: one that sleeps in the unit that comes next needs no scheduler in between.
+Klt* successor(Worker* worker, const Unit* unit, Unit*& next, bool may_create) noexcept {
+  next = goes_to_ring(worker, unit) ? next_captive(worker) : nullptr;
+  if (next != nullptr) return next->host->captive;
+  const int cpu = worker->cpu.load(std::memory_order_relaxed);
+  return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
+}
+
+}  // namespace
+
 bool capture_current(bool may_create) noexcept {
   Klt* self = klt_self();
   Worker* worker = guard_worker();
   Unit* unit = klt_current();
   if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
-  if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  const int cpu = worker->cpu.load(std::memory_order_relaxed);
-  Klt* to = may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
+  if (may_create && worker->parent == nullptr && !prepare_next_stack(worker)) return false;
+  if (!may_create && !detaches_at_once(worker, unit)) return false;
+  Unit* next;
+  Klt* to = successor(worker, unit, next, may_create);
   if (to == nullptr) return false;
   give_begin(self);
   detach_stack(worker, unit);
   unit->host->captive = self;
   self->held.store(unit, std::memory_order_relaxed);
   self->state.store(KltState::kCaptive, std::memory_order_release);
-  unit_transition(unit, UnitState::kReady);
-  worker->left = {nullptr, nullptr, nullptr};
-  // Where another worker may pick the unit it must not be before our worker has left: that one gives
-  // us itself at once.
-  const bool pushed = push_if_own_lane(worker, unit);
+  if (next != nullptr) {
+    release_captive(worker, next);
+    unit_transition(unit, UnitState::kReady);
+    worker->lane.push_private(unit);
+    worker->left = {nullptr, nullptr, nullptr};
+  } else {
+    worker->left = {unit, push_captured, nullptr};
+  }
   give_worker(self, worker, to);
-  if (!pushed) make_ready(nullptr, unit);
   klt_sleep(self);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
-  bind_carrier(self, guard_worker());
-  note_fp(guard_worker());
+  worker = guard_worker();
+  bind_carrier(self, worker);
+  preempt_goes_on(self, worker);
+  note_fp(worker);
   return true;
 }
 
-namespace {
-
-// On the base stack of the KLT that gives: nobody needs the scheduler's stack any more.
-void give_on_base(void* worker_arg, void* to_arg) noexcept {
+void give_worker_on_base(void* worker_arg, void* to_arg) noexcept {
   auto* worker = static_cast<Worker*>(worker_arg);
   give_worker(klt_self(), worker, static_cast<Klt*>(to_arg));
 }
+
+namespace {
 
 // Reserves the KLT for us. kCarrying: it was asleep in its base loop, and must be told what to run;
 // kCaptive: it sleeps in this very unit; anything else: it is busy.
@@ -207,7 +264,7 @@ bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
     } else {
       worker->dispatch_first = unit;
     }
-    klt_go_to_base(self, save, worker->parent_or_sched_stack(), give_on_base, worker, to);
+    klt_go_to_base(self, save, worker->parent_or_sched_stack(), give_worker_on_base, worker, to);
     return true;
   }
 }

@@ -12,12 +12,15 @@ void give_begin(Klt* self) noexcept;
 // Lets `to`, which sleeps, go on with the worker. The caller no longer has it.
 void give_worker(Klt* self, Worker* worker, Klt* to) noexcept;
 
+// The same on the base stack of the KLT that gives, where nobody needs the stack any more that it has left. BaseAction.
+void give_worker_on_base(void* worker, void* to) noexcept;
+
 // The last step of both ways: `to`, which sleeps, is the worker's carrier from here on.
 void hand_to(Worker* worker, Klt* to) noexcept;
 
 // The ULT that runs becomes captive of this KLT, and ready; its worker goes to a spare; this KLT sleeps
 // until somebody picks the ULT. False: no spare, or not in a ULT: nothing has happened.
-// `may_create`: a new KLT may be made (not in a signal handler).
+// `may_create`: a new KLT may be made, and memory mapped (not in a signal handler).
 bool capture_current(bool may_create) noexcept;
 
 // The scheduler has picked a unit that only `unit->host->captive` may run. Gives it the worker; this

@@ -5,6 +5,7 @@
 #include "klt/klt.hpp"
 
 #include <link.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/overflow.hpp"
 #include "unit/stack_map.hpp"
 
@@ -49,6 +51,7 @@ struct AllKlts {
 constinit AllKlts all_klts;
 constinit std::atomic<uint32_t> sticky_attention{0};
 constinit std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
+sigset_t first_mask;  // which signals the thread that initialised Weft had blocked then
 
 // False: there are enough spares already.
 bool spares_put(Klt* klt) noexcept {
@@ -113,10 +116,12 @@ void list_ended(Klt* klt) noexcept {
 void init_on_thread(Klt* klt) noexcept {
   klt->exceptions = reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
   klt_register_set(klt);
+  preempt_klt_starts(klt);
 }
 
 // One turn of the base loop. False: told to stop.
@@ -165,6 +170,7 @@ void* thread_main(void* arg) noexcept {
   self->base_top = reinterpret_cast<void*>(top);
   self->guard.store(1, std::memory_order_relaxed);
   context_switch_to_entry(&self->exit, self->base_top, base_entry, self, nullptr, nullptr, nullptr);
+  preempt_klt_ends(self);
   overflow_remove_thread(self);
   klt_register_set(nullptr);
   list_ended(self);
@@ -238,7 +244,11 @@ bool start_thread(Klt* klt) noexcept {
   pthread_attr_t attr;
   if (pthread_attr_init(&attr) != 0) return false;
   int result = pthread_attr_setstack(&attr, klt->memory + kPage, klt->memory_bytes - kPage);
+  // A thread starts with the signal mask of whoever makes it: that is not to be a ULT's, nor one that blocks all.
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &first_mask, &before);
   if (result == 0) result = pthread_create(&klt->thread, &attr, thread_main, klt);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attr);
   klt->joinable = result == 0;
   return klt->joinable;
@@ -260,6 +270,7 @@ Klt* klt_adopt() noexcept {
   klt->initial = true;
   klt->thread = pthread_self();
   klt->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  pthread_sigmask(SIG_SETMASK, nullptr, &first_mask);
   init_on_thread(klt);
   initial_klt.store(klt, std::memory_order_release);  // pairs with the acquire in klt_for_each()
   return klt;
@@ -267,6 +278,7 @@ Klt* klt_adopt() noexcept {
 
 void klt_release_adopted(Klt* klt) noexcept {
   initial_klt.store(nullptr, std::memory_order_relaxed);
+  preempt_klt_ends(klt);
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
@@ -341,6 +353,15 @@ void klt_set_spare_limit(unsigned limit) noexcept {
   spares.limit.store(std::min<unsigned>(limit, kMaxSpares), std::memory_order_relaxed);
 }
 
+unsigned klt_spares() noexcept { return spares.count.load(std::memory_order_relaxed); }
+
+void klt_end_spare() noexcept {
+  Klt* klt = klt_try_acquire(kBindingUnknown);
+  if (klt == nullptr) return;
+  klt->state.store(KltState::kStopping, std::memory_order_release);
+  klt_wake(klt);
+}
+
 void klt_stop_all() noexcept {
   Klt* all = all_klts.head.load(std::memory_order_relaxed);
   // One may be on its way to the slots still: until it is there, or has decided to end by itself.
@@ -406,6 +427,8 @@ bool klt_become_initial(Klt* self) noexcept {
   self->deferred.store(nullptr, std::memory_order_relaxed);
   self->held.store(nullptr, std::memory_order_relaxed);
   self->held_back = nullptr;
+  self->tick_timer.store(-1, std::memory_order_relaxed);  // it stayed in the parent
+  preempt_klt_starts(self);
   self->attention.store(sticky_attention.load(std::memory_order_relaxed), std::memory_order_relaxed);
   initial_klt.store(self, std::memory_order_release);  // pairs with the acquire in klt_for_each()
   return true;

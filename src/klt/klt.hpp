@@ -42,6 +42,7 @@ inline constexpr uint32_t kBind = 1u << 1;      // the worker is to run on anoth
 inline constexpr uint32_t kHook = 1u << 3;      // ask the test hook, each time
 inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that only this KLT may run
 inline constexpr uint32_t kTimer = 1u << 4;     // nobody may watch over the deadlines
+inline constexpr uint32_t kPreempt = 1u << 5;   // the time slice of the unit that runs is used up
 }  // namespace attention
 
 // The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).
@@ -64,6 +65,8 @@ struct Klt {
   // The ULT that runs may run what it joins on its own stack while its stack pointer is above this. Owner
   // KLT. kNoClaim: it may not at all (a tasklet, a scheduler, a unit under a scheduler of the user's).
   uintptr_t claim_floor = UINTPTR_MAX;
+  // Owner KLT: in how many scopes it is that must not be preempted; see no_preemption.hpp.
+  uint32_t no_preemption = 0;
   // any thread, by the protocol of README.md
   alignas(64) std::atomic<Take> take{Take::kNone};
   std::atomic<KltState> state{KltState::kSpare};
@@ -82,15 +85,22 @@ struct Klt {
   pthread_t thread{};
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
+  uint64_t signal_mask = 0;         // constant: as the kernel has it: what its thread began with
+  std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined
+
+  // Its thread has not ended; under the list's lock.
+  bool lives() const noexcept { return initial || state.load(std::memory_order_acquire) != KltState::kStopping; }
+
   // whoever forks, under the list's lock: the worker that it has published as gone
   Worker* held_back = nullptr;
 };
 static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
               offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
-              offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40);
+              offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40 &&
+              offsetof(Klt, no_preemption) == 48);
 
 inline constexpr size_t kKltGuard = 8;
 inline constexpr size_t kKltAttention = 12;
@@ -98,6 +108,7 @@ inline constexpr size_t kKltWorker = 16;
 inline constexpr size_t kKltCurrent = 24;
 inline constexpr size_t kKltExceptions = 32;
 inline constexpr size_t kKltClaimFloor = 40;
+inline constexpr size_t kKltNoPreemption = 48;
 inline constexpr uintptr_t kNoClaim = UINTPTR_MAX;
 
 // Precondition of both: klt_register_valid(); the result is used with the guard up only.
@@ -147,6 +158,10 @@ void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept;
 
 // How many spares are kept.
 void klt_set_spare_limit(unsigned limit) noexcept;
+// How many there are.
+unsigned klt_spares() noexcept;
+// Ends one of them, if there is one.
+void klt_end_spare() noexcept;
 
 // Ends all spares. Precondition: every other KLT of Weft is a spare.
 void klt_stop_all() noexcept;

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
 
 namespace weft::rt {
@@ -75,6 +76,10 @@ void rest_at_gate(Klt* self) noexcept {
   rest_begin(self);
   wait_until_open();
   rest_end(self);
+  // A tick that came here was not followed by another one.
+  if (Worker* worker = self->worker.load(std::memory_order_relaxed); worker != nullptr && !preempt_off()) {
+    preempt_goes_on(self, worker);
+  }
 }
 
 void gate_enter() noexcept {

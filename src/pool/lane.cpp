@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/time_slice.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -335,6 +336,7 @@ bool Lane::push_woken(Waiter* first, Waiter* last, unsigned n) noexcept {
     wanted = count << kWokenShift | address;
     // Release, pairs with the acquire in take_woken(). Sequentially consistent as push_shared().
   } while (!woken.compare_exchange_weak(seen, wanted, std::memory_order_seq_cst, std::memory_order_relaxed));
+  if (tells.load(std::memory_order_seq_cst)) tell();
   return true;
 }
 
@@ -387,6 +389,7 @@ void Lane::push_shared(Unit* unit) noexcept {
   // Sequentially consistent: whoever goes to sleep sees the count, or we see the sleeper.
   shared_count.fetch_add(1, std::memory_order_seq_cst);
   lock.unlock();
+  if (tells.load(std::memory_order_seq_cst)) tell();
 }
 
 void Lane::push_inbox(Unit* unit) noexcept {
@@ -398,7 +401,10 @@ void Lane::push_inbox(Unit* unit) noexcept {
     inbox_count.fetch_add(1, std::memory_order_seq_cst);
   }
   lock.unlock();
+  if (tells.load(std::memory_order_seq_cst)) tell();
 }
+
+void Lane::tell() noexcept { preempt_unit_waits(lane_owner); }
 
 void fork_unit_main(void* arg) noexcept {
   auto* fork = static_cast<weft_fork_t*>(arg);

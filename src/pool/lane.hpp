@@ -65,6 +65,10 @@ struct Lane final : Pool {
     return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) > mask;
   }
 
+  size_t ring_room() const noexcept {
+    return mask + size_t{1} - (ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed));
+  }
+
   [[gnu::always_inline]] void push_private(Unit* unit) noexcept {
     if (__builtin_expect(ring_full(), 0)) grow();
     push_private_unchecked(unit);
@@ -76,6 +80,7 @@ struct Lane final : Pool {
     slots[tail & mask] = unit;
     unit->slot.store(tail, std::memory_order_relaxed);
     ring_tail.store(tail + 1, std::memory_order_relaxed);
+    if (__builtin_expect(tells.load(std::memory_order_relaxed), 0)) tell();
   }
 
   [[gnu::always_inline]] Unit* pop_private() noexcept {
@@ -199,11 +204,17 @@ struct Lane final : Pool {
                                      ring_head.load(std::memory_order_relaxed) > 1;
   }
 
+  // Whether a unit is in it, seen from outside. Forks are their pusher's to run.
+  bool has_unit() const noexcept { return !ring_empty() || has_shared() || has_inbox(); }
+  // To whom it may concern: a unit waits here.
+  [[gnu::noinline, gnu::cold]] void tell() noexcept;
+
   // private part (invariant 1); relaxed atomics because idle workers look at them
   Unit** slots = nullptr;
   uint32_t mask;
   std::atomic<uint32_t> ring_head{0};
   std::atomic<uint32_t> ring_tail{0};
+  std::atomic<bool> tells{false};  // whoever pushes calls tell(); preempt/, any thread
   // The tail when publish() last found nothing that others may run: until that moves on there is none.
   std::atomic<uint32_t> barren_tail{~uint32_t{0}};
   std::atomic<weft_fork_t**> fork_top;  // one past the newest

@@ -93,6 +93,7 @@ struct UnitCold {
   LocalTable* locals = nullptr;
   FpEnvironment fp;
   size_t stack_size = 0;  // asked for
+  uint8_t preemption = 0;  // weft_preemption_t
 };
 
 struct alignas(64) Unit {

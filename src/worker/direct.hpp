@@ -9,6 +9,7 @@
 #pragma once
 
 #include "arch/context.hpp"
+#include "klt/time_slice.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/worker.hpp"
 
@@ -35,6 +36,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
     if (!unit_is(u, flag::kFront)) return pool->lane_owner != nullptr;
     return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
+  if (unit_is(host, flag::kPrimary) && !preempt_off()) return;  // see leave_its_klt()
   if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
   unit->flags.set(flag::kDirect);

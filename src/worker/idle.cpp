@@ -3,6 +3,7 @@
 
 #include "arch/pause.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
@@ -219,6 +220,7 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
     }
   }
   rest_end(self);
+  if (!preempt_off()) preempt_goes_on(self, worker);
   return woken;
 }
 
@@ -391,7 +393,15 @@ bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
 
 }  // namespace
 
+// Of a pool that is no lane, its consumers are told here.
+static void tell_consumers(const Pool* pool) noexcept {
+  for_each_other(nullptr, [=](Worker* each) {
+    if (each->lane.tells.load(std::memory_order_seq_cst) && may_pop(each, pool)) preempt_unit_waits(each);
+  });
+}
+
 void wake_for_pool(Worker* worker, Pool* pool) noexcept {
+  if (!preempt_off() && pool->lane_owner == nullptr) tell_consumers(pool);
   if (serves_alone(worker, pool)) return;
   // Full fence, pairs with the one of a sleeper: it sees the unit, or we see it.
   std::atomic_thread_fence(std::memory_order_seq_cst);

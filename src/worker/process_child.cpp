@@ -13,6 +13,7 @@
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
@@ -169,6 +170,7 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   self->worker.store(worker, std::memory_order_relaxed);
   klt_set_claim_floor(survivor.unit->claim_floor.load(std::memory_order_relaxed));
   bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
+  preempt_become_child(self, worker);
   unit_for_each([](Unit* unit, void*) { if (ended(unit)) keep_ended(unit); }, nullptr);
 }
 
@@ -181,6 +183,7 @@ void leave_behind(Klt* self) noexcept {
   runtime.primary = nullptr;
   inspect_stop();
   overflow_remove();
+  preempt_become_child(self, nullptr);
   if (self == nullptr) return;
   stranded = true;
   klt_register_hide();

@@ -53,6 +53,22 @@ bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {
   return true;
 }
 
+bool goes_to_ring(Worker* worker, const Unit* unit) noexcept {
+  return is_own_lane(worker, required_pool(unit)) && worker->ring != nullptr && worker->lane.ring_room() > 0;
+}
+
+Unit* first_in_ring(Worker* worker) noexcept {
+  const bool ordinary = worker->default_sched && worker->parent == nullptr && worker->dispatch_first == nullptr &&
+                        worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
+                        !worker->lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
+  Unit* unit = ordinary ? worker->lane.front_private() : nullptr;
+  if (unit == nullptr || unit->requests.load(std::memory_order_relaxed) != 0 || unit_is(unit, flag::kFront)) {
+    return nullptr;
+  }
+  ++worker->tick;  // else the scheduler would never get its turn
+  return unit;
+}
+
 void push_ready_private(Worker* worker, Unit* unit) noexcept {
   Pool* pool = required_pool(unit);
   if (is_own_lane(worker, pool)) {

@@ -11,10 +11,12 @@
 #include "base/check.hpp"
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/time_slice.hpp"
 #include "os/cpu_set.hpp"
 #include "os/huge_pages.hpp"
 #include "os/membarrier.hpp"
 #include "os/numa.hpp"
+#include "klt/no_preemption.hpp"
 #include "os/overflow.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
@@ -259,6 +261,7 @@ void drop_all(Worker* mine) noexcept {
 void stop() noexcept {
   inspect_stop();
   bell_stop();
+  preempt_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
     const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
@@ -276,6 +279,7 @@ void stop() noexcept {
   timers_release();
   unit_slabs_release();
   stack_release_all();
+  preempt_remove();
   overflow_remove();
 }
 
@@ -294,7 +298,11 @@ int start(const weft_options_t* wishes) try {
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
   inspect_start(options);
   const int error = start_running(options);
-  if (error != WEFT_OK) stop();
+  if (error != WEFT_OK) {
+    stop();
+  } else {
+    preempt_start(options);
+  }
   return error;
 } catch (const std::bad_alloc&) {
   stop();
@@ -321,6 +329,9 @@ Worker* reuse_retired() noexcept {
   worker->front.store(nullptr, std::memory_order_relaxed);
   worker->lane.listed.store(false, std::memory_order_relaxed);
   worker->lane.forget_units();  // of one that was told to exit
+  worker->lane.tells.store(false, std::memory_order_relaxed);
+  worker->preempt.ticking.store(false, std::memory_order_relaxed);
+  worker->preempt.periods.store(1, std::memory_order_relaxed);
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
   worker->cpu.store(-1, std::memory_order_relaxed);
   worker->stopped.store(0, std::memory_order_relaxed);
@@ -364,6 +375,7 @@ Worker* worker_create(Sched* sched) noexcept {
   worker->tag = (worker->index + 1) << kTagShift;
   set_marks(worker);
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
+  worker->fp_base = fp_save();
   set_main_sched(worker, sched);
   bell_ignore(worker);
   return worker;
@@ -422,6 +434,7 @@ void end_now() noexcept {
 // that waits for, nothing is waited for, and no code of the user's is called.
 int try_finalize(bool& again) noexcept {
   again = false;
+  const NoPreemption scope;
   std::unique_lock hold(runtime.setup);
   if (runtime.initialized == 0) return WEFT_ERR_UNINITIALIZED;
   if (runtime.initialized > 1) {

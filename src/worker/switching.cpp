@@ -21,6 +21,7 @@
 #include "base/check.hpp"
 #include "klt/callback_scope.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/time_slice.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
@@ -121,7 +122,7 @@ void run_tasklet(Worker* worker, Unit* unit) noexcept {
 bool give_stack(Worker* worker, Unit* unit) noexcept {
   if (unit->stack != nullptr) return true;
   const bool default_size = unit->cold.stack_size == 0;
-  unit->stack = default_size ? worker->stacks.pop() : stack_map(unit->cold.stack_size);
+  unit->stack = default_size ? worker->stacks.pop() : stack_map(unit->cold.stack_size + preempt_stack_room());
   return unit->stack != nullptr;
 }
 
@@ -281,11 +282,13 @@ WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
 [[noreturn]] WEFT_LEFT_FOR_GOOD void klt_carry(Klt* self, Worker* worker) noexcept {
   san::acquire(worker);
   bind_carrier(self, worker);
+  preempt_goes_on(self, worker);
+  fp_restore(worker->fp_base);
   Stack* to = worker->parent_or_sched_stack();
   san::before_switch(self->base.san, to->san, to->low, to->usable(), true);
   if (worker->parent != nullptr) context_resume(worker->parent);
-  context_start(to->top, scheduler_restart, worker, worker->left.unit,
-                reinterpret_cast<void*>(worker->left.action), worker->left.arg);
+  const auto left = std::exchange(worker->left, {});
+  context_start(to->top, scheduler_restart, worker, left.unit, reinterpret_cast<void*>(left.action), left.arg);
 }
 
 uintptr_t claim_floor_of(const Stack& stack) noexcept {
@@ -323,6 +326,30 @@ bool prepare_next_stack(Worker* worker) noexcept {
 
 void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
 
+bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
+  const Lane& lane = worker->lane;
+  const auto forks = static_cast<size_t>(lane.fork_top.load(std::memory_order_relaxed) -
+                                         lane.fork_low.load(std::memory_order_relaxed));
+  const bool has_stack = unit->host->stack != nullptr || worker->next_stack != nullptr;
+  // A listed lane's other users may hold its lock for a moment: not what a handler may wait for.
+  return has_stack && worker->units.count >= forks && lane.ring_room() > forks &&
+         (forks == 0 || !lane.is_listed());
+}
+
+// While ULTs are preempted by KLT-switching, nobody but the primary ULT runs on the thread that it is bound to: it could
+// not go on before whoever sleeps there, captive. So its worker leaves that thread when it does. False: not necessary.
+[[gnu::noinline]] bool leave_its_klt(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
+  if (preempt_off()) return false;
+  Klt* self = klt_self();
+  Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
+  if (to == nullptr) return false;  // the kernel refuses threads: it may have to wait
+  worker->fp_base = fp_save();  // main sets them for all
+  give_begin(self);
+  worker->left = {unit, action, arg};
+  klt_go_to_base(self, &unit->context, unit->host->stack, give_worker_on_base, worker, to);
+  return true;
+}
+
 [[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
                                      void* arg) noexcept {
   detach(worker, unit);
@@ -332,7 +359,9 @@ void detach_stack(Worker* worker, Unit* unit) noexcept { detach(worker, unit); }
   count(worker->stats.switches);
   klt_set_current(nullptr);
   Stack* from = unit->host->stack;
-  if (__builtin_expect(worker->parent == nullptr, 1)) {
+  if (__builtin_expect(unit_is(unit->host, flag::kPrimary), 0) && leave_its_klt(worker, unit, action, arg)) {
+    // it has come back
+  } else if (__builtin_expect(worker->parent == nullptr, 1)) {
     Stack* to = worker->sched_stack;
     san::before_switch(from->san, to->san, to->low, to->usable(), false);
     context_switch_to_entry(&unit->context, to->top, scheduler_restart, worker, unit,

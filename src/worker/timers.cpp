@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "klt/time_slice.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -111,6 +112,7 @@ void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) 
   timer.deadline = deadline;
   timer.waiter = &waiter;
   if (!heap_of(worker).insert(&timer)) return;
+  if (worker->lane.tells.load(std::memory_order_relaxed)) preempt_deadline(worker);
   // Should this worker go on to run something, somebody else has to keep an eye on the deadline.
   Klt* self = klt_self();
   if (runtime.sleepers.load(std::memory_order_seq_cst) > 0 && !is_watched(deadline) &&
@@ -122,6 +124,8 @@ void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) 
 void timer_disarm(Timer& timer) noexcept {
   if (timer.heap != nullptr) timer.heap->remove(&timer);
 }
+
+uint64_t timers_earliest_of(const Worker* worker) noexcept { return heap_of(worker).earliest(); }
 
 uint64_t timers_earliest() noexcept {
   uint64_t earliest = kNever;

@@ -27,12 +27,24 @@ struct WorkerStats {
   std::atomic<uint64_t> sleeps{0};
   std::atomic<uint64_t> handovers{0};
   std::atomic<uint64_t> promotions{0};
+  std::atomic<uint64_t> ticks{0};
+  std::atomic<uint64_t> signal_yields{0};
+  std::atomic<uint64_t> klt_switches{0};
+  std::atomic<uint64_t> put_off{0};
 };
 
 // Owner only: a plain add that readers may watch.
 [[gnu::always_inline]] inline void count(std::atomic<uint64_t>& counter) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
+
+// When its ticks come (preempt/). Owner, tick handler; whoever starts the ticks.
+struct PreemptClock {
+  std::atomic<bool> ticking{false};   // there will be one, unless the worker sleeps then
+  std::atomic<uint32_t> periods{1};   // intervals from one to the next
+  std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
+  std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
+};
 
 enum class Sleep : uint8_t {
   kAwake,
@@ -94,6 +106,7 @@ struct alignas(64) Worker {
   Lane* ring = nullptr;            // its lane, if that is its home and private: units created here go into the ring
   FpEnvironment fp;                // of the units that have none of their own; while one that has runs
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
+  FpEnvironment fp_base;           // what units that have none of their own find on a KLT that has just got the worker
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
   bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since
@@ -101,6 +114,7 @@ struct alignas(64) Worker {
   uint32_t bell_answered = 0;  // see bell.hpp
   uint64_t random = 0;
   WorkerStats stats;
+  PreemptClock preempt;
   // any worker
   alignas(64) std::atomic<Klt*> carrier{nullptr};
   std::atomic<WorkerState> state{WorkerState::kNew};
@@ -168,6 +182,9 @@ void move_unit(Worker* worker, Unit* unit) noexcept;
 // Makes sure that the scheduler has a stack to move to. False: out of memory.
 bool prepare_next_stack(Worker* worker) noexcept;
 
+// Whether detach_stack() takes no more than what is at hand: for signal handlers.
+bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept;
+
 // The stack that the unit runs on becomes its host's for good, and what the unit has forked becomes
 // units of its own: it is about to leave the worker. Precondition: prepare_next_stack(), or the unit's
 // host has a stack.
@@ -221,8 +238,13 @@ inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
 void make_ready(Worker* worker, Unit* unit) noexcept;
 // The same for the owner's own use where nobody is to be woken yet.
 void push_ready_private(Worker* worker, Unit* unit) noexcept;
+
 // True: it went into the worker's own lane. False: it has to go elsewhere, and is nowhere yet.
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept;
+// Whether a unit that has run goes into the ring of the worker, and there is room for it.
+bool goes_to_ring(Worker* worker, const Unit* unit) noexcept;
+// The unit that the main scheduler would take out of the ring now; null: none, or something else is its turn.
+Unit* first_in_ring(Worker* worker) noexcept;
 
 // ---- idleness ---------------------------------------------------------------------------------
 

@@ -49,6 +49,23 @@ template <size_t kOffset>
   asm volatile("movl %0, %%gs:%c1" ::"ri"(value), "i"(kOffset) : "memory");
 }
 
+// In one instruction, so that no suspension can come in between.
+template <size_t kOffset>
+[[gnu::always_inline]] inline void klt_register_add32(unsigned value) noexcept {
+  asm volatile("addl %0, %%gs:%c1" ::"ri"(value), "i"(kOffset) : "memory", "cc");
+}
+
+// Both: others may change bits at the same time.
+template <size_t kOffset>
+[[gnu::always_inline]] inline void klt_register_or32(unsigned bits) noexcept {
+  asm volatile("lock orl %0, %%gs:%c1" ::"ri"(bits), "i"(kOffset) : "memory", "cc");
+}
+
+template <size_t kOffset>
+[[gnu::always_inline]] inline void klt_register_and32(unsigned bits) noexcept {
+  asm volatile("lock andl %0, %%gs:%c1" ::"ri"(bits), "i"(kOffset) : "memory", "cc");
+}
+
 template <size_t kOffset>
 [[gnu::always_inline]] inline void klt_register_store64(void* value) noexcept {
   asm volatile("movq %0, %%gs:%c1" ::"r"(value), "i"(kOffset) : "memory");

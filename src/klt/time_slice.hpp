@@ -1,0 +1,60 @@
+// time_slice.hpp: what the runtime tells preempt/, and asks of it. Defined there; while the mode is Off, which is where it
+// begins, each of these costs a look at one word at most.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "config/options.hpp"
+#include "klt/klt.hpp"
+
+namespace weft::rt {
+
+extern std::atomic<PreemptMode> preempt_mode;
+
+inline bool preempt_off() noexcept {
+  return __builtin_expect(preempt_mode.load(std::memory_order_relaxed) == PreemptMode::Off, 1);
+}
+
+// ---- the process ----------------------------------------------------------------------------------
+
+// As the options say; a message where the system cannot do it.
+void preempt_start(const Options& options) noexcept;
+// Nobody but the caller runs units.
+void preempt_stop() noexcept;
+// All KLTs but the caller's have ended: no tick is under way any more.
+void preempt_remove() noexcept;
+// In a forked child, in its one thread. worker: null: the runtime stayed behind.
+void preempt_become_child(Klt* self, Worker* worker) noexcept;
+// One of ours that is no KLT.
+bool preempt_is_maker(int tid) noexcept;
+
+// By how much a stack of a size that the program has asked for is to be larger: the frame of a signal lies there while the
+// ULT is away, and the handler runs there. 0: there are no ticks.
+size_t preempt_stack_room() noexcept;
+
+// ---- a KLT's thread -------------------------------------------------------------------------------
+
+void preempt_klt_starts(Klt* klt) noexcept;
+void preempt_klt_ends(Klt* klt) noexcept;
+
+// ---- a worker; guard up, but for preempt_unit_waits() -----------------------------------------------
+
+// It is this KLT's from here on, or it has slept.
+void preempt_goes_on(Klt* self, Worker* worker) noexcept;
+// The answer to attention::kPreempt: a tick came while the guard was up. The worker may be another one afterwards.
+void preempt_noted() noexcept;
+// One that came while the unit was just coming back: that has not had its time yet, and on a slow machine never would.
+void preempt_put_off(Worker* worker) noexcept;
+// There is such a note.
+inline bool preempt_tick_waits() noexcept {
+  return (klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0 &&
+         klt_register_load<kKltNoPreemption, uint32_t>() == 0;
+}
+// Its lane has asked to be told: a unit waits there now. Any thread.
+void preempt_unit_waits(Worker* worker) noexcept;
+// Its earliest deadline is another one now: a tick comes then, if there is no other.
+void preempt_deadline(Worker* worker) noexcept;
+
+}  // namespace weft::rt

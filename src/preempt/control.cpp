@@ -1,0 +1,170 @@
+// control.cpp: whether there are ticks, and the functions of the C interface.
+#include <sys/auxv.h>
+#include <time.h>
+
+#include <cstdio>
+#include <mutex>
+
+#include "klt/guard.hpp"
+#include "klt/no_preemption.hpp"
+#include "os/kernel_timer.hpp"
+#include "preempt/preempt.hpp"
+#include "sanitizer_switch.hpp"
+#include "worker/runtime.hpp"
+
+namespace weft::rt {
+
+std::atomic<PreemptMode> preempt_mode{PreemptMode::Off};
+PreemptSettings preempt_settings;
+
+namespace {
+
+// Creates it: then it can be armed from a handler, and by others. False: the kernel refused.
+bool give_timer(Klt* klt) noexcept {
+  if (klt->tick_timer.load(std::memory_order_relaxed) != kNoTimer) return true;
+  const int tid = klt->tid.load(std::memory_order_acquire);
+  if (tid == 0) return true;  // its thread is only starting: it does so itself
+  const int timer = kernel_timer_create(tid, preempt_settings.signal.load(std::memory_order_relaxed));
+  int none = kNoTimer;
+  if (timer == kNoTimer) return false;
+  // Its thread may have done the same.
+  if (!klt->tick_timer.compare_exchange_strong(none, timer, std::memory_order_acq_rel)) kernel_timer_delete(timer);
+  return true;
+}
+
+void take_timer(Klt* klt) noexcept {
+  const int timer = klt->tick_timer.exchange(kNoTimer, std::memory_order_acq_rel);
+  if (timer != kNoTimer) kernel_timer_delete(timer);
+}
+
+bool give_timers() noexcept {
+  bool all = true;
+  klts_lock();
+  klt_for_each([](Klt* klt, void* ok) { *static_cast<bool*>(ok) &= !klt->lives() || give_timer(klt); }, &all);
+  klts_unlock();
+  return all;
+}
+
+uint64_t kernel_tick() noexcept {
+  timespec period{};
+  clock_getres(CLOCK_MONOTONIC_COARSE, &period);
+  return period.tv_sec == 0 && period.tv_nsec > 0 ? static_cast<uint64_t>(period.tv_nsec) : 4'000'000;
+}
+
+}  // namespace
+
+// Under runtime.setup, or before anybody else knows the runtime.
+int preempt_set_mode(PreemptMode mode) noexcept {
+  PreemptSettings& settings = preempt_settings;
+  if (mode != PreemptMode::Off && settings.signal.load(std::memory_order_relaxed) == 0) {
+    settings.kernel_tick = kernel_tick();
+    if (!preempt_install(runtime.options.preemption_signal)) return WEFT_ERR_UNSUPPORTED;
+  }
+  Worker* worker = section_enter();
+  if (worker != nullptr) worker->fp_base = fp_save();
+  const PreemptMode before = preempt_mode.exchange(mode, std::memory_order_seq_cst);
+  int error = WEFT_OK;
+  // From here on every thread that starts gives itself one.
+  if (mode != PreemptMode::Off && !(give_timers() && preempt_start_maker())) {
+    preempt_mode.store(before, std::memory_order_seq_cst);
+    error = WEFT_ERR_UNSUPPORTED;
+  }
+  preempt_restart_all();
+  section_leave(worker);
+  return error;
+}
+
+void preempt_start(const Options& options) noexcept {
+  PreemptSettings& settings = preempt_settings;
+  settings.kind.store(static_cast<weft_preemption_t>(static_cast<int>(options.preemption_kind) + 1), std::memory_order_relaxed);
+  settings.interval.store(uint64_t{1000} * static_cast<unsigned>(options.preemption_interval_us),
+                          std::memory_order_relaxed);
+  settings.align = options.preemption_align;
+  if (options.preemption == PreemptMode::Off || preempt_set_mode(options.preemption) == WEFT_OK) return;
+  std::fputs("weft: no preemption: no real-time signal is free, or the kernel grants no timer (see `ulimit -i`); "
+             "ULTs that do not come back to Weft keep their worker\n", stderr);
+}
+
+size_t preempt_stack_room() noexcept {
+  constexpr size_t kHandler = 8192;
+  return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandler;
+}
+
+void preempt_stop() noexcept {
+  preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
+  preempt_stop_maker();
+}
+
+void preempt_become_child(Klt* self, Worker* worker) noexcept {
+  preempt_forget_maker();
+  if (preempt_off()) return;
+  if (worker == nullptr) {
+    preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);
+    preempt_remove();
+    return;
+  }
+  if (!san::kSignalsComeLate) preempt_start_maker();  // ThreadSanitizer's forked children cannot start threads
+  preempt_goes_on(self, worker);
+}
+
+void preempt_klt_starts(Klt* klt) noexcept {
+  if (!preempt_off()) give_timer(klt);
+}
+
+void preempt_klt_ends(Klt* klt) noexcept { take_timer(klt); }
+
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_preemption_set_mode(weft_preemption_mode_t mode) {
+  if (static_cast<unsigned>(mode) > WEFT_PREEMPTION_AUTO) return WEFT_ERR_INVALID;
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  return preempt_set_mode(static_cast<PreemptMode>(mode));
+}
+
+int weft_preemption_set_default(weft_preemption_t kind) {
+  if (kind < WEFT_PREEMPTION_NONE || kind > WEFT_PREEMPTION_KLT_SWITCHING) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  preempt_settings.kind.store(kind, std::memory_order_relaxed);
+  return WEFT_OK;
+}
+
+int weft_preemption_set_interval(uint64_t ns) {
+  if (ns < WEFT_PREEMPTION_INTERVAL_MIN || ns > WEFT_PREEMPTION_INTERVAL_MAX) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  preempt_settings.interval.store(ns, std::memory_order_relaxed);
+  Worker* worker = section_enter();
+  if (!preempt_off()) preempt_restart_all();
+  section_leave(worker);
+  return WEFT_OK;
+}
+
+int weft_preemption_info(weft_preemption_info_t* info) {
+  if (info == nullptr) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  const PreemptSettings& settings = preempt_settings;
+  *info = {};
+  info->mode = static_cast<weft_preemption_mode_t>(preempt_mode.load(std::memory_order_relaxed));
+  info->standard = settings.kind.load(std::memory_order_relaxed);
+  info->interval = settings.interval.load(std::memory_order_relaxed);
+  info->signal = settings.signal.load(std::memory_order_relaxed);
+  Worker* self = section_enter();
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    const Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker == nullptr) continue;
+    info->ticks += worker->stats.ticks.load(std::memory_order_relaxed);
+    info->signal_yields += worker->stats.signal_yields.load(std::memory_order_relaxed);
+    info->klt_switches += worker->stats.klt_switches.load(std::memory_order_relaxed);
+    info->put_off += worker->stats.put_off.load(std::memory_order_relaxed);
+  }
+  section_leave(self);
+  return WEFT_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,107 @@
+// maker.cpp: the thread that makes spare KLTs, so that a handler finds one.
+//
+// A ULT may be captured inside malloc. A worker that made its next KLT itself could then wait for a lock that only that
+// ULT gives back, when its turn comes on this very worker. This thread carries no worker, and waits for nobody else.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "klt/process_gate.hpp"
+#include "os/futex.hpp"
+#include "preempt/preempt.hpp"
+#include "worker/runtime.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr uint64_t kKeepNs = 1'000'000'000;
+
+enum Wish : uint32_t { kNothing, kMore, kEnd };
+
+constinit FutexWord wish{kNothing};
+constinit bool started = false;  // under the lock of whoever starts and stops the runtime
+pthread_t maker;
+std::atomic<int> maker_tid{0};
+
+// One for each worker that may be about to hand over, and for main's.
+unsigned spares_wanted() noexcept {
+  const auto kept = static_cast<unsigned>(runtime.options.klt_spare);
+  return std::max(kept, runtime.active.load(std::memory_order_relaxed) + 1);
+}
+
+void make_spares() noexcept {
+  const unsigned wanted = spares_wanted();
+  gate_enter();
+  klt_set_spare_limit(2 * wanted);
+  while (klt_spares() < wanted) {
+    Klt* klt = klt_create();
+    if (klt == nullptr) break;  // the kernel refuses: whoever needs one asks again
+    klt_put_back(klt);
+  }
+  gate_leave();
+}
+
+// Those that nobody has needed for a while.
+void end_surplus() noexcept {
+  gate_enter();
+  if (klt_spares() > spares_wanted()) klt_end_spare();
+  gate_leave();
+}
+
+void* maker_main(void*) noexcept {
+  const auto tid = static_cast<int>(syscall(SYS_gettid));
+  maker_tid.store(tid, std::memory_order_relaxed);
+  // Not where the worker is bound whose KLT has started this thread, and spins.
+  if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));
+  for (;;) {
+    // Acquire, pairs with the release of whoever wishes.
+    const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
+    if (now == kEnd) return nullptr;
+    if (now == kMore) make_spares();
+    if (klt_spares() <= spares_wanted()) {
+      futex_wait(wish, kNothing);
+    } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
+      end_surplus();
+    }
+  }
+}
+
+void say(Wish what) noexcept {
+  wish.store(what, std::memory_order_release);
+  futex_wake(wish, 1);
+}
+
+}  // namespace
+
+void preempt_want_spares() noexcept {
+  uint32_t nothing = kNothing;
+  // Release, pairs with the acquire of the maker. It has to end, or knows already: let it.
+  if (wish.compare_exchange_strong(nothing, kMore, std::memory_order_release)) futex_wake(wish, 1);
+}
+
+bool preempt_start_maker() noexcept {
+  if (started) return true;
+  wish.store(kMore, std::memory_order_relaxed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  started = pthread_create(&maker, nullptr, maker_main, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+bool preempt_is_maker(int tid) noexcept { return maker_tid.load(std::memory_order_relaxed) == tid; }
+
+void preempt_stop_maker() noexcept {
+  if (!started) return;
+  say(kEnd);
+  pthread_join(maker, nullptr);
+  started = false;
+}
+
+void preempt_forget_maker() noexcept { started = false; }
+
+}  // namespace weft::rt

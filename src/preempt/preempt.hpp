@@ -1,0 +1,56 @@
+// preempt.hpp: the first reason to hand a worker over: its ULT has had its time slice. What the runtime sees of it is in
+// klt/time_slice.hpp; how it works: README.md.
+#pragma once
+
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "klt/time_slice.hpp"
+#include "weft/weft.h"
+
+namespace weft::rt {
+
+struct PreemptSettings {
+  // any thread
+  std::atomic<weft_preemption_t> kind{WEFT_PREEMPTION_KLT_SWITCHING};  // of units that do not say
+  std::atomic<uint64_t> interval{1'000'000};
+  std::atomic<int> signal{0};  // 0: none yet
+  // constant while there are ticks
+  uint64_t kernel_tick = 0;  // the period of the kernel's own tick
+  PreemptAlign align = PreemptAlign::Tick;
+};
+extern PreemptSettings preempt_settings;
+
+// Installs the handler. `signal`: 0: one that nobody uses. False: there is none, or it may not be handled.
+bool preempt_install(int signal) noexcept;
+
+// The tick of a worker on which a ULT runs. Guard up before and after. `frame`: what the signal has interrupted; null:
+// the ULT is about to lower its guard.
+void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept;
+// One that changes nothing: arms the next one, if there is to be one.
+void preempt_tick_again(Klt* self, Worker* worker) noexcept;
+
+// Whether a unit waits for this worker. Async-signal-safe.
+bool preempt_others_wait(Worker* worker) noexcept;
+
+// The next tick, on the carrier's timer.
+void preempt_arm(Klt* carrier, Worker* worker) noexcept;
+// Soon, because something was in the way this time.
+void preempt_arm_soon(Klt* carrier) noexcept;
+// There is no next one, until a unit waits.
+void preempt_rest(Worker* worker) noexcept;
+// For all workers, from now on, as the mode and the interval say.
+void preempt_restart_all() noexcept;
+// Since the last call of preempt_arm() one unit has run on the worker, and no other.
+bool preempt_same_unit(const Worker* worker) noexcept;
+
+// Spare KLTs are made by a thread of its own: whoever runs a worker must not wait for a lock of the C library's,
+// which the ULT that is to be captured may hold. Async-signal-safe.
+void preempt_want_spares() noexcept;
+bool preempt_start_maker() noexcept;
+void preempt_stop_maker() noexcept;
+void preempt_forget_maker() noexcept;
+
+}  // namespace weft::rt

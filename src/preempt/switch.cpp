@@ -1,0 +1,167 @@
+// switch.cpp: what a tick does with the ULT that runs.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/control.hpp"
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "klt/no_preemption.hpp"
+#include "os/clock.hpp"
+#include "preempt/preempt.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// A program that lets others run by itself is asked more and more seldom whether it still does.
+constexpr uint32_t kMostPeriods = 16;
+
+weft_preemption_t kind_of(const Unit* unit) noexcept {
+  if (unit_is(unit, flag::kCold) && unit->cold.preemption != WEFT_PREEMPTION_DEFAULT) {
+    return static_cast<weft_preemption_t>(unit->cold.preemption);
+  }
+  // Memory of the program's has no room for the signal's frame unless the program has seen to that.
+  if (unit_is(unit->host, flag::kStackKept)) return WEFT_PREEMPTION_NONE;
+  return preempt_settings.kind.load(std::memory_order_relaxed);
+}
+
+bool any_pool_has_units(Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    Pool* pool = sched->pools[i];
+    // How full it is only the user's own function can tell, which is not for a signal handler.
+    if (!pool->builtin || pool->size() != 0) return true;
+  }
+  return false;
+}
+
+// Off the unit's stack the handler's floating-point control words, the kernel's, would go on: the worker gets back those
+// that its units share. What the unit has is in the signal's frame.
+void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexcept {
+  const auto* state = frame->uc_mcontext.fpregs;
+  fp_restore(unit_is(unit->host, flag::kFpOwn) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
+}
+
+// Which signals the ULT has blocked is in the frame, too; the KLT goes on with those that it was made with.
+void restore_mask(const Klt* self, const ucontext_t* frame) noexcept {
+  constexpr size_t kBytes = sizeof self->signal_mask;  // as much as the kernel knows of a sigset_t
+  if (std::memcmp(&frame->uc_sigmask, &self->signal_mask, kBytes) == 0) return;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->signal_mask, nullptr, kBytes);
+}
+
+bool on_stack_of(const Unit* unit, const Worker* worker, const ucontext_t* frame) noexcept {
+  const Unit* host = unit->host;
+  const Stack* stack = host->stack != nullptr ? host->stack : worker->sched_stack;
+  const auto sp = static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RSP]);
+  return sp >= reinterpret_cast<uintptr_t>(stack->low) && sp <= reinterpret_cast<uintptr_t>(stack->top);
+}
+
+bool deadline_has_come(const Worker* worker) noexcept {
+  const uint64_t earliest = timers_earliest_of(worker);
+  return earliest != kNever && earliest <= now_ns();
+}
+
+// The scheduler is to look at everything that may have come meanwhile.
+void let_scheduler_look(Worker* worker) noexcept {
+  worker->tick |= kLookRound;
+  worker->timer_look = ~uint32_t{0};
+}
+
+// On the scheduler's side. AfterSwitch.
+void push_preempted(Worker* worker, Unit* unit, void*) {
+  yield_action(worker, unit, nullptr);
+  // Of two ULTs that never call Weft nobody else would.
+  if (klt_register_load<kKltAttention, uint32_t>() != 0) answer_attention(worker);
+}
+
+void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept {
+  if (frame != nullptr) {
+    restore_fp(worker, unit, frame);
+    restore_mask(self, frame);
+  }
+  count(worker->stats.signal_yields);
+  let_scheduler_look(worker);
+  preempt_arm(self, worker);
+  leave_unit(worker, unit, push_preempted, nullptr);
+}
+
+void switch_klt(Klt* self, Worker* worker) noexcept {
+  const bool looks = deadline_has_come(worker);
+  if (looks) let_scheduler_look(worker);
+  count(worker->stats.klt_switches);
+  if (capture_current(false)) return;
+  worker->stats.klt_switches.store(worker->stats.klt_switches.load(std::memory_order_relaxed) - 1,
+                                   std::memory_order_relaxed);
+  count(worker->stats.put_off);
+  preempt_want_spares();
+  preempt_arm_soon(self);
+}
+
+}  // namespace
+
+bool preempt_others_wait(Worker* worker) noexcept {
+  const Lane& lane = worker->lane;
+  if (worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker)) return true;
+  return worker->default_sched ? lane.has_unit() : lane.has_unit() || any_pool_has_units(worker);
+}
+
+void preempt_tick_again(Klt* self, Worker* worker) noexcept {
+  const PreemptMode mode = preempt_mode.load(std::memory_order_relaxed);
+  if (mode == PreemptMode::Off) return;
+  if (mode == PreemptMode::Auto) {
+    if (!preempt_others_wait(worker)) return preempt_rest(worker);
+    std::atomic<uint32_t>& periods = worker->preempt.periods;
+    const uint32_t now = periods.load(std::memory_order_relaxed);
+    if (!preempt_same_unit(worker)) periods.store(std::min(2 * now, kMostPeriods), std::memory_order_relaxed);
+  }
+  preempt_arm(self, worker);
+}
+
+void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept {
+  count(worker->stats.ticks);
+  const PreemptMode mode = preempt_mode.load(std::memory_order_relaxed);
+  weft_preemption_t kind = kind_of(unit);
+  if (!preemption_allowed(self)) {
+    klt_register_or32<kKltAttention>(attention::kPreempt);
+    return;
+  }
+  if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE || !preempt_others_wait(worker) ||
+      (mode == PreemptMode::Auto && !preempt_same_unit(worker))) {
+    return preempt_tick_again(self, worker);
+  }
+  worker->preempt.periods.store(1, std::memory_order_relaxed);
+  // It is bound to its KLT in any case.
+  if (unit_is(unit->host, flag::kPrimary)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
+  // A handler of the program's, on the KLT's alternate stack: that is not the ULT's to take along.
+  if (frame != nullptr && !on_stack_of(unit, worker, frame)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
+  if (kind == WEFT_PREEMPTION_KLT_SWITCHING) return switch_klt(self, worker);
+  if (frame != nullptr && !detaches_at_once(worker, unit)) {
+    count(worker->stats.put_off);
+    klt_register_or32<kKltAttention>(attention::kPreempt);  // then memory may be mapped
+    return preempt_arm_soon(self);
+  }
+  if (frame == nullptr && worker->parent == nullptr && !prepare_next_stack(worker)) return preempt_arm(self, worker);
+  yield_by_signal(self, worker, unit, frame);
+}
+
+void preempt_put_off(Worker* worker) noexcept {
+  klt_register_and32<kKltAttention>(~attention::kPreempt);
+  preempt_tick_again(klt_self(), worker);
+}
+
+void preempt_noted() noexcept {
+  Klt* self = klt_self();
+  self->attention.fetch_and(~attention::kPreempt, std::memory_order_relaxed);
+  Worker* worker = guard_worker();
+  Unit* unit = klt_current();
+  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return preempt_tick_again(self, worker);
+  preempt_current(self, worker, unit, nullptr);
+}
+
+}  // namespace weft::rt

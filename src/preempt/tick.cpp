@@ -1,0 +1,172 @@
+// tick.cpp: the handler of the tick.
+//
+// It runs on the stack of the ULT that it has interrupted, and may leave that stack as any ULT does: the ULT goes on
+// later, maybe on another KLT, by returning from here. Nothing below allocates or waits for a lock.
+#include "preempt/preempt.hpp"
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "klt/guard.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+namespace {
+
+// A ULT may go on on another KLT: its errno's address must be asked for anew.
+[[gnu::noinline]] int load_errno() noexcept { return errno; }
+[[gnu::noinline]] void store_errno(int value) noexcept { errno = value; }
+
+// Somebody has published the worker as gone, to look into its lane or to take it; or the KLT sleeps without one, and the
+// tick was meant for what it carried before.
+void tick_without_worker(Klt* self) noexcept {
+  if (self->state.load(std::memory_order_relaxed) == KltState::kCarrying) preempt_arm_soon(self);
+}
+
+// The guard is up: whoever lowers it finds the note.
+void tick_inside(Klt* self, uint32_t guard) noexcept {
+  Worker* worker = self->worker.load(std::memory_order_relaxed);
+  if (worker == nullptr) return tick_without_worker(self);
+  if (klt_current() != nullptr) {
+    self->attention.fetch_or(attention::kPreempt, std::memory_order_relaxed);
+  } else if (guard == kGuardResting) {
+    preempt_rest(worker);  // preempt_goes_on() comes when it wakes
+  } else {
+    preempt_tick_again(self, worker);
+  }
+}
+
+// The guard is up, by us.
+void tick_outside(const ucontext_t* frame) noexcept {
+  Klt* self = klt_self();
+  Worker* worker = self->worker.load(std::memory_order_relaxed);
+  if (worker == nullptr) return tick_without_worker(self);
+  san::acquire(worker);
+  Unit* unit = klt_current();
+  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return preempt_tick_again(self, worker);
+  preempt_current(self, worker, unit, frame);
+}
+
+// True: the guard is up, and the caller's to lower.
+[[gnu::noinline]] bool handle(ucontext_t* frame) noexcept {
+  const int error = load_errno();
+  Klt* const before = klt_self();
+  const uint32_t guard = before->guard.load(std::memory_order_relaxed);
+  if (guard != kGuardDown) {
+    tick_inside(before, guard);
+  } else {
+    klt_register_store32<kKltGuard>(kGuardUp);
+    tick_outside(frame);
+    // The kernel takes from the frame which alternate stack the thread has: that is the KLT's, not the ULT's.
+    if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
+  }
+  store_errno(error);
+  return guard == kGuardDown;
+}
+
+// The C library's way back from a handler, two instructions: the stack pointer is at the frame there.
+struct Restorer {
+  uintptr_t first = 0, last = 0;
+  bool has(uintptr_t ip) const noexcept { return ip >= first && ip < last; }
+};
+Restorer restorer;  // written before there are ticks
+
+extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[], __stop_weft_tick[];
+
+// Between the guard's going down and the return to what was interrupted, another tick would put a frame on this one,
+// and so on.
+[[gnu::always_inline]] inline bool is_way_back(uintptr_t ip) noexcept {
+  return (ip >= reinterpret_cast<uintptr_t>(__start_weft_tick) &&
+          ip < reinterpret_cast<uintptr_t>(__stop_weft_tick)) || restorer.has(ip);
+}
+
+// What was interrupted may never come to Weft again by itself.
+[[gnu::noinline]] void tick_later() noexcept {
+  const int error = load_errno();
+  preempt_arm_soon(klt_self());
+  store_errno(error);
+}
+
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_tick(int, siginfo_t*, void* context) noexcept {
+  if (__builtin_expect(!klt_register_valid(), 0)) return;
+  auto* frame = static_cast<ucontext_t*>(context);
+  if (san::kSignalsComeLate) {
+    // ThreadSanitizer's state may be half changed: no more than a note can be left.
+    klt_register_or32<kKltAttention>(attention::kPreempt);
+    return;
+  }
+  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
+  if (!handle(frame)) return;
+  // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
+  // for the next time that the ULT lowers its guard, as ever.
+  while ((klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0) {
+    klt_register_and32<kKltAttention>(~attention::kPreempt);
+    tick_later();
+  }
+  klt_register_store32<kKltGuard>(kGuardDown);
+}
+
+struct KernelAction {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  unsigned long mask;
+};
+
+bool is_free(int signal) noexcept {
+  struct sigaction now;
+  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+}
+
+}  // namespace
+
+bool preempt_install(int wish) noexcept {
+  int signal = wish;
+  // Not the first ones, which programs that use such signals take.
+  if (wish == 0) {
+    for (signal = SIGRTMAX - 1; signal >= SIGRTMIN && !is_free(signal);) --signal;
+  }
+  if (signal < SIGRTMIN && wish == 0) return false;
+  struct sigaction ours{};
+  ours.sa_sigaction = on_tick;
+  // Not deferred: where the ULT leaves, the KLT goes on, and needs the next tick.
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  if (sigaction(signal, &ours, nullptr) != 0) return false;
+  KernelAction seen{};
+  if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) == 0) {
+    constexpr uintptr_t kBytes = 9;  // mov $15, %rax; syscall
+    const auto first = reinterpret_cast<uintptr_t>(seen.restorer);
+    restorer = {first, first + kBytes};
+    // ThreadSanitizer has put its own function in the place of ours, and would call that when and where it likes.
+    if (san::kSignalsComeLate) {
+      seen.handler = reinterpret_cast<void*>(on_tick);
+      syscall(SYS_rt_sigaction, signal, &seen, nullptr, sizeof seen.mask);
+    }
+  }
+  preempt_settings.signal.store(signal, std::memory_order_release);
+  return true;
+}
+
+void preempt_remove() noexcept {
+  const int signal = preempt_settings.signal.exchange(0, std::memory_order_relaxed);
+  if (signal == 0) return;
+  struct sigaction action{};
+  if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0 ||
+      action.sa_sigaction != on_tick) {
+    return;  // the program has taken it
+  }
+  // Ignoring it drops one that is still on its way to a thread which blocks it.
+  action = {};
+  action.sa_handler = SIG_IGN;
+  sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace weft::rt

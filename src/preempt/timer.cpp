@@ -1,0 +1,126 @@
+// timer.cpp: when the next tick comes, and when there is none.
+//
+// One-shot, set anew at each tick by whoever carries the worker then: a periodic timer would have to be stopped and
+// started at each change of the KLT, which costs as much as the tick itself, and would go on for a worker that sleeps.
+#include <algorithm>
+
+#include "os/clock.hpp"
+#include "os/kernel_timer.hpp"
+#include "preempt/preempt.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// What has begun to run on this worker. A unit that is preempted and the one that comes then count for two at most.
+uint64_t progress(const Worker* worker) noexcept {
+  const WorkerStats& stats = worker->stats;
+  return stats.units_run.load(std::memory_order_relaxed) + stats.units_claimed.load(std::memory_order_relaxed) +
+         stats.forks.load(std::memory_order_relaxed) + stats.switches.load(std::memory_order_relaxed);
+}
+
+uint64_t round_to(uint64_t time, uint64_t grid, uint64_t phase) noexcept {
+  return (time + grid / 2 - phase) / grid * grid + phase;
+}
+
+// The grid is one of the clock, not of the worker's past: so it is the same after workers have come and gone.
+uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
+  const PreemptSettings& now = preempt_settings;
+  const uint64_t interval = now.interval.load(std::memory_order_relaxed);
+  const unsigned workers = std::max(1u, runtime.active.load(std::memory_order_relaxed));
+  const uint64_t phase = interval / workers * (worker->index % workers);
+  if (now.align == PreemptAlign::Spread) return round_to(time, interval, phase);
+  if (interval < now.kernel_tick) return round_to(time, interval, 0);
+  return round_to(time, now.kernel_tick, 0);
+}
+
+void set(Klt* klt, uint64_t deadline) noexcept {
+  const int timer = klt->tick_timer.load(std::memory_order_acquire);
+  if (timer != kNoTimer) kernel_timer_set(timer, deadline);
+}
+
+// A carrier that has just got its worker may not have read that there are ticks.
+void arm_carrier(Worker* worker) noexcept {
+  Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
+  if (carrier != nullptr) preempt_arm(carrier, worker);
+}
+
+}  // namespace
+
+void preempt_arm(Klt* carrier, Worker* worker) noexcept {
+  PreemptClock& clock = worker->preempt;
+  const uint64_t periods = clock.periods.load(std::memory_order_relaxed);
+  const uint64_t interval = preempt_settings.interval.load(std::memory_order_relaxed) * periods;
+  const uint64_t now = now_ns();
+  // From when the last one was due: on a grid coarser than the interval the ticks come as often as they should.
+  const uint64_t next = clock.due.load(std::memory_order_relaxed) + interval;
+  const uint64_t due = next > now && next - now <= interval ? next : now + interval;
+  clock.due.store(due, std::memory_order_relaxed);
+  clock.seen.store(progress(worker), std::memory_order_relaxed);
+  set(carrier, std::max(on_grid(due, worker), now + interval / 2));
+}
+
+void preempt_arm_soon(Klt* carrier) noexcept { set(carrier, now_ns() + WEFT_PREEMPTION_INTERVAL_MIN); }
+
+bool preempt_same_unit(const Worker* worker) noexcept {
+  return progress(worker) - worker->preempt.seen.load(std::memory_order_relaxed) <= 2;
+}
+
+void preempt_rest(Worker* worker) noexcept {
+  worker->preempt.ticking.store(false, std::memory_order_relaxed);
+  // Sequentially consistent, pairs with whoever pushes a unit and then looks whether it is to tell: either that one
+  // tells, or we see the unit.
+  const bool tell = preempt_mode.load(std::memory_order_relaxed) == PreemptMode::Auto;
+  worker->lane.tells.store(tell, std::memory_order_seq_cst);
+  if (tell && worker->lane.has_unit()) return preempt_unit_waits(worker);
+  // One that sleeps watches over the deadlines itself.
+  if (tell && worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake) preempt_deadline(worker);
+}
+
+void preempt_deadline(Worker* worker) noexcept {
+  const uint64_t earliest = timers_earliest_of(worker);
+  Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
+  // One that has come: what runs now may be about to look.
+  const uint64_t soonest = now_ns() + WEFT_PREEMPTION_INTERVAL_MIN;
+  if (earliest != kNever && carrier != nullptr) set(carrier, std::max(earliest, soonest));
+}
+
+void preempt_unit_waits(Worker* worker) noexcept {
+  worker->lane.tells.store(false, std::memory_order_relaxed);
+  if (!worker->preempt.ticking.exchange(true, std::memory_order_seq_cst)) arm_carrier(worker);
+}
+
+void preempt_goes_on(Klt* self, Worker* worker) noexcept {
+  // Sequentially consistent, all three: whoever changes the mode, or starts the ticks, looks for the carrier afterwards.
+  const PreemptMode mode = preempt_mode.load(std::memory_order_seq_cst);
+  if (mode == PreemptMode::Off) return;
+  klt_register_and32<kKltAttention>(~attention::kPreempt);  // one that was meant for what this KLT carried before
+  if (mode == PreemptMode::On || worker->preempt.ticking.load(std::memory_order_seq_cst)) {
+    preempt_arm(self, worker);
+  } else if (!worker->lane.tells.load(std::memory_order_seq_cst)) {
+    preempt_rest(worker);
+  }
+}
+
+void preempt_restart_all() noexcept {
+  const PreemptMode mode = preempt_mode.load(std::memory_order_seq_cst);
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker == nullptr || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) continue;
+    worker->preempt.periods.store(1, std::memory_order_relaxed);
+    if (mode == PreemptMode::Off) {
+      worker->lane.tells.store(false, std::memory_order_relaxed);
+      worker->preempt.ticking.store(false, std::memory_order_relaxed);
+    } else if (mode == PreemptMode::Auto && !worker->preempt.ticking.load(std::memory_order_relaxed)) {
+      preempt_rest(worker);
+    } else {
+      worker->preempt.ticking.store(true, std::memory_order_seq_cst);
+      arm_carrier(worker);
+    }
+  }
+}
+
+}  // namespace weft::rt
