@@ -1,0 +1,382 @@
+// Preemption (src/preempt): that whoever spins lets others run, with each kind, mode and number of workers, and that the
+// preempted ULT does not notice.
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cfenv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "klt/guard.hpp"
+#include "support/preempting.hpp"
+
+namespace {
+
+using namespace weft_test;
+using std::chrono::milliseconds;
+
+// ---- whoever spins lets others run
+
+class Preempt : public SlicingTest {};
+INSTANTIATE_TEST_SUITE_P(All, Preempt, kSlicings, name_of);
+
+TEST_P(Preempt, AFlagThatAnotherUltOfTheWorkerSets) {
+  std::atomic<bool> flag{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 3 * workers(); ++i) {
+    calls.push_back(std::make_unique<Call>([&] { spin_until(flag); }));
+    units.push_back(calls.back()->ult());
+  }
+  Call set([&] { flag = true; });
+  weft_unit_t setter = set.ult();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_TRUE(ok(weft_free(&setter)));
+}
+
+TEST_P(Preempt, ABarrierOfHandWithMoreUltsThanWorkers) {
+  constexpr unsigned kUlts = 6, kRounds = 3;
+  std::atomic<unsigned> arrived{0};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < kUlts; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      for (unsigned round = 1; round <= kRounds; ++round) {
+        arrived.fetch_add(1);
+        while (arrived.load(std::memory_order_relaxed) < round * kUlts) spin_once();
+      }
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_EQ(arrived, kUlts * kRounds);
+}
+
+TEST_P(Preempt, MainSpinsToo) {
+  std::atomic<bool> flag{false};
+  Call set([&] { flag = true; });
+  weft_unit_t unit = set.ult();
+  spin_until(flag);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_P(Preempt, AUltThatWaitsForMain) {
+  std::atomic<bool> started{false}, flag{false};
+  Call call([&] {
+    started = true;
+    spin_until(flag);
+  });
+  weft_unit_t unit = call.ult();
+  while (!started) weft_yield();
+  flag = true;
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_P(Preempt, ASleeperIsWokenInTime) {
+  std::atomic<bool> flag{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < workers(); ++i) {
+    calls.push_back(std::make_unique<Call>([&] { spin_until(flag); }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_sleep(3'000'000)));
+  flag = true;
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(Preempt, ATickDuringASectionComesAfterIt) {
+  if (GetParam().workers != 1) return;  // another worker would run the other one
+  std::atomic<bool> ran{false};
+  bool in_section = true, after = false;
+  in_ult([&] {
+    Call other([&] { ran = true; });
+    weft_unit_t unit = other.ult();
+    weft::rt::Worker* worker = weft::rt::guard_enter();
+    spin_for(milliseconds(20));
+    in_section = ran;
+    weft::rt::guard_leave(worker);
+    while (!ran) weft_cancel_point();
+    after = true;
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  });
+  EXPECT_TRUE(after);
+  EXPECT_FALSE(in_section && !weft::rt::san::kSignalsComeLate);
+}
+
+// ---- what the preempted one finds
+
+void spend(int steps) {
+  for (int k = 0; k < steps; ++k) asm volatile("");
+}
+
+// Spins beside others of its kind for as long as that takes, and looks all the time.
+template <class Setup, class Check>
+void beside_spinners(Setup setup, Check check) {
+  constexpr unsigned kUlts = 4;
+  std::atomic<unsigned> running{kUlts}, wrong{0};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.fp_environment = WEFT_FP_OWN;
+  for (unsigned i = 0; i < kUlts; ++i) {
+    calls.push_back(std::make_unique<Call>([&, i] {
+      auto state = setup(i);
+      const uint64_t end = weft_after(30'000'000);
+      unsigned mistakes = 0;
+      while (weft_now() < end) {
+        if (!check(i, state)) ++mistakes;
+        spin_once();
+      }
+      wrong.fetch_add(mistakes);
+      running.fetch_sub(1);
+    }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_EQ(wrong, 0u);
+}
+
+// Not to be kept in a register across a switch: the address of errno is the KLT's.
+[[gnu::noinline]] void set_errno(int value) { errno = value; }
+[[gnu::noinline]] int get_errno() { return errno; }
+
+TEST_P(Preempt, KeepsErrno) {
+  // What another ULT sets between two ticks is a KLT's; only what a tick interrupts is put back.
+  if (GetParam().kind == WEFT_PREEMPTION_SIGNAL_YIELD) {
+    if (workers() > 1) return;  // it may be moved between asking where errno is and writing there
+    beside_spinners([](unsigned) { return 0; }, [](unsigned i, int&) {
+      const auto mine = static_cast<int>(100 + i);
+      set_errno(mine);
+      spend(1000);
+      return get_errno() == mine;
+    });
+  } else {
+    beside_spinners([](unsigned i) { set_errno(static_cast<int>(100 + i)); return 0; },
+                    [](unsigned i, int&) {
+                      return weft::rt::san::kSignalsComeLate || get_errno() == static_cast<int>(100 + i);
+                    });
+  }
+}
+
+TEST_P(Preempt, KeepsVectorRegisters) {
+  beside_spinners([](unsigned i) { return 1.0 + i; }, [](unsigned i, double& x) {
+    typedef double Vector __attribute__((vector_size(32)));
+    Vector sum = {};
+    const Vector step = {x, 2 * x, 3 * x, 4 * x};
+    for (int k = 0; k < 1000; ++k) {
+      sum += step;
+      asm volatile("" : "+x"(sum[0]));
+    }
+    return sum[3] == 4000.0 * (1.0 + i) && sum[0] == 1000.0 * (1.0 + i);
+  });
+}
+
+TEST_P(Preempt, KeepsRounding) {
+  beside_spinners(
+      [](unsigned i) {
+        std::fesetround(i % 2 == 0 ? FE_UPWARD : FE_DOWNWARD);
+        return 0;
+      },
+      [](unsigned i, int&) { return std::fegetround() == (i % 2 == 0 ? FE_UPWARD : FE_DOWNWARD); });
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+}
+
+TEST_P(Preempt, KeepsTheSignalMask) {
+  // It is the ULT's while it is preempted; where a ULT leaves by itself it is the KLT's, as ever.
+  sigset_t none;
+  sigemptyset(&none);
+  beside_spinners(
+      [](unsigned) { return 0; },
+      [&](unsigned i, int&) {
+        sigset_t mine, now;
+        sigemptyset(&mine);
+        sigaddset(&mine, i % 2 == 0 ? SIGUSR1 : SIGUSR2);
+        pthread_sigmask(SIG_SETMASK, &mine, nullptr);
+        spend(1000);
+        pthread_sigmask(SIG_SETMASK, nullptr, &now);
+        const bool right = sigismember(&now, SIGUSR1) == (i % 2 == 0) && sigismember(&now, SIGUSR2) == (i % 2 != 0);
+        pthread_sigmask(SIG_SETMASK, &none, nullptr);
+        return right;
+      });
+}
+
+TEST_P(Preempt, InsideACatchBlock) {
+  if (GetParam().kind == WEFT_PREEMPTION_SIGNAL_YIELD) return;  // throwing allocates
+  beside_spinners([](unsigned) { return 0; }, [](unsigned i, int&) {
+    try {
+      throw i;
+    } catch (unsigned mine) {
+      spend(100);
+      return mine == i && std::uncaught_exceptions() == 0;
+    }
+  });
+}
+
+// ---- what KLT-switching is for
+
+class PreemptAnyCode : public PreemptingTest, public testing::WithParamInterface<unsigned> {
+ protected:
+  PreemptAnyCode() : PreemptingTest(GetParam(), WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
+  void SetUp() override {
+    PreemptingTest::SetUp();
+    ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Workers, PreemptAnyCode, testing::Values(1u, 2u));
+
+TEST_P(PreemptAnyCode, InMallocAndStdio) {
+  FILE* nowhere = std::fopen("/dev/null", "w");
+  ASSERT_NE(nowhere, nullptr);
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 12; ++i) {
+    calls.push_back(std::make_unique<Call>([=] {
+      unsigned random = i;
+      for (int k = 0; k < 20'000; ++k) {
+        random = random * 1103515245 + 12345;
+        void* volatile memory = std::malloc(random >> 18 & 0x3fff);
+        std::fprintf(nowhere, "%p\n", memory);
+        std::free(memory);
+      }
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  std::fclose(nowhere);
+  EXPECT_TRUE(preemption_info().klt_switches > 0 || weft::rt::san::kSignalsComeLate);
+}
+
+TEST_P(PreemptAnyCode, OnTheAlternateStack) {
+  static std::atomic<bool> flag;
+  flag = false;
+  struct sigaction action{}, before;
+  action.sa_handler = [](int) { spin_until(flag); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, &before);
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.preemption = WEFT_PREEMPTION_SIGNAL_YIELD;
+  Call in_handler([] { raise(SIGUSR1); });
+  weft_unit_t first = in_handler.ult(&attr);
+  Call set([] { flag = true; });
+  weft_unit_t second = set.ult();
+  EXPECT_TRUE(ok(weft_free(&first)));
+  EXPECT_TRUE(ok(weft_free(&second)));
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
+// ---- when there are ticks
+
+class PreemptMode : public OneWorkerTest {};
+
+TEST_F(PreemptMode, NoneIsLeftAlone) {
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.preemption = WEFT_PREEMPTION_NONE;
+  std::atomic<bool> ran{false};
+  bool meanwhile = true;
+  Call other([&] { ran = true; });
+  in_ult([&] {
+    weft_unit_t unit = other.ult();
+    const uint64_t end = weft_after(20'000'000);
+    while (weft_now() < end) {
+    }
+    meanwhile = ran;
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }, &attr);
+  EXPECT_FALSE(meanwhile);
+}
+
+TEST_F(PreemptMode, AutoSendsNoSignalWhileNobodyWaits) {
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
+  spin_for(milliseconds(30));
+  EXPECT_EQ(preemption_info().ticks, 0u);
+  // It waits until main joins it: one tick finds that it does no more.
+  in_ult([] { spin_for(milliseconds(30)); });
+  EXPECT_LE(preemption_info().ticks, 1u);
+}
+
+TEST_F(PreemptMode, OffEndsThem) {
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  std::atomic<bool> end{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 3; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      while (!end.load(std::memory_order_relaxed)) {
+        spin_once();
+        if (preemption_info().mode == WEFT_PREEMPTION_OFF) weft_yield();
+      }
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  while (preemption_info().klt_switches < 5) weft_yield();
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
+  const uint64_t before = preemption_info().klt_switches;
+  for (int i = 0; i < 100; ++i) {
+    spin_for(milliseconds(1));
+    weft_yield();
+  }
+  EXPECT_EQ(preemption_info().klt_switches, before);
+  end = true;
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_F(PreemptMode, OnAndOffManyTimes) {
+  std::atomic<bool> end{false};
+  Call call([&] {
+    while (!end.load(std::memory_order_relaxed)) {
+      spin_once();
+      weft_cancel_point();
+    }
+  });
+  weft_unit_t unit = call.ult();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(ok(weft_preemption_set_mode(static_cast<weft_preemption_mode_t>(1 + i % 2))));
+    ASSERT_TRUE(ok(weft_preemption_set_interval(100'000 + i * 1000)));
+    weft_yield();
+    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
+    if (i == 100) end = true;
+  }
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_F(PreemptMode, RefusesWhatMakesNoSense) {
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_preemption_set_mode(static_cast<weft_preemption_mode_t>(7))));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_preemption_set_default(WEFT_PREEMPTION_DEFAULT)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN - 1)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MAX + 1)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_preemption_info(nullptr)));
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.preemption = static_cast<weft_preemption_t>(9);
+  weft_unit_t unit;
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_ult_create([](void*) {}, nullptr, &attr, &unit)));
+}
+
+TEST(PreemptUninitialized, IsRefused) {
+  weft_preemption_info_t info;
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_set_default(WEFT_PREEMPTION_NONE)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_set_interval(1'000'000)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_info(&info)));
+}
+
+TEST(PreemptAgain, InitialiseAndFinaliseWithTicks) {
+  setenv("WEFT_PREEMPTION", "on", 1);
+  for (int i = 0; i < 30; ++i) {
+    weft_options_t options{};
+    options.workers = 2;
+    ASSERT_TRUE(ok(weft_initialize(&options)));
+    EXPECT_EQ(preemption_info().mode, WEFT_PREEMPTION_ON);
+    in_ult([] { spin_for(milliseconds(2)); });
+    ASSERT_TRUE(ok(weft_finalize()));
+  }
+  unsetenv("WEFT_PREEMPTION");
+}
+
+}  // namespace
