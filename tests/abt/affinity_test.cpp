@@ -56,9 +56,9 @@ ABT_xstream create(int rank) {
   return xstream;
 }
 
-class AbtAffinity : public AbtTest {
+class AbtAffinity : public AbtTestWith {
  protected:
-  AbtAffinity() : all(usable_cpus()) {}
+  AbtAffinity() : AbtTestWith("ABT_SET_AFFINITY", "no"), all(usable_cpus()) {}
   const std::vector<int> all;
 };
 
@@ -106,6 +106,28 @@ TEST_F(AbtAffinity, NullIsRefused) {
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_XSTREAM, ABT_xstream_get_cpubind(ABT_XSTREAM_NULL, &cpu)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_XSTREAM, ABT_xstream_set_affinity(ABT_XSTREAM_NULL, 1, &cpu)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_XSTREAM, ABT_xstream_get_affinity(ABT_XSTREAM_NULL, 1, &cpu, &cpu)));
+}
+
+ABT_bool has_affinity() {
+  ABT_bool has = -1;
+  EXPECT_TRUE(abt_ok(ABT_info_query_config(ABT_INFO_QUERY_KIND_ENABLED_AFFINITY, &has)));
+  return has;
+}
+
+TEST_F(AbtAffinity, IsThereWhereItIsNotSetToo) { EXPECT_EQ(has_affinity(), ABT_TRUE); }
+
+// As in Argobots that is not configured with it.
+class AbtNoAffinity : public AbtTest {};
+TEST_F(AbtNoAffinity, IsToldThatThereIsNone) {
+  EXPECT_EQ(has_affinity(), ABT_FALSE);
+  ABT_xstream self;
+  ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+  int cpu = usable_cpus().front(), number = 0;
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_xstream_set_cpubind(self, cpu)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_xstream_get_cpubind(self, &cpu)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_xstream_set_affinity(self, 1, &cpu)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_xstream_get_affinity(self, 1, &cpu, &number)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_XSTREAM, ABT_xstream_set_cpubind(ABT_XSTREAM_NULL, cpu)));
 }
 
 // Numbers count the CPUs that the process may use; an ES has the entry of its rank.

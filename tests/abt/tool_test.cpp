@@ -9,7 +9,11 @@ namespace {
 
 using namespace weft_test;
 
-class AbtTool : public AbtTest {};
+class AbtTool : public AbtTestWith {
+ protected:
+  AbtTool() : AbtTestWith("ABT_ENABLE_TOOL", "yes") {}
+};
+class AbtNoTool : public AbtTest {};
 
 struct Seen {
   uint64_t event;
@@ -64,6 +68,25 @@ constexpr uint64_t kCreate = ABT_TOOL_EVENT_THREAD_CREATE, kJoin = ABT_TOOL_EVEN
                    kCancel = ABT_TOOL_EVENT_THREAD_CANCEL, kYield = ABT_TOOL_EVENT_THREAD_YIELD,
                    kSuspend = ABT_TOOL_EVENT_THREAD_SUSPEND, kResume = ABT_TOOL_EVENT_THREAD_RESUME;
 using Events = std::vector<uint64_t>;
+
+ABT_bool has_tools() {
+  ABT_bool has = -1;
+  EXPECT_TRUE(abt_ok(ABT_info_query_config(ABT_INFO_QUERY_KIND_ENABLED_TOOL, &has)));
+  return has;
+}
+
+TEST_F(AbtTool, IsThereWhereItIsAskedFor) { EXPECT_EQ(has_tools(), ABT_TRUE); }
+
+// As in Argobots that is not configured with it.
+TEST_F(AbtNoTool, IsToldThatThereIsNone) {
+  EXPECT_EQ(has_tools(), ABT_FALSE);
+  Log log;
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_tool_register_thread_callback(note, ABT_TOOL_EVENT_THREAD_ALL, &log)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_FEATURE_NA, ABT_tool_register_thread_callback(nullptr, 0, nullptr)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_TOOL_CONTEXT,
+                        ABT_tool_query_thread(ABT_TOOL_CONTEXT_NULL, ABT_TOOL_EVENT_THREAD_RUN,
+                                              ABT_TOOL_QUERY_KIND_POOL, &log)));
+}
 
 TEST_F(AbtTool, TheLifeOfAUlt) {
   Log log;

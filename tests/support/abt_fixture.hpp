@@ -2,6 +2,7 @@
 // context that the interface tells apart.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 
 #include "abt.h"
@@ -26,6 +27,21 @@ class AbtTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(abt_ok(ABT_init(0, nullptr))); }
   void TearDown() override { EXPECT_TRUE(abt_ok(ABT_finalize())); }
+};
+
+// With an environment variable that ABT_init() is to see.
+class AbtTestWith : public AbtTest {
+ protected:
+  AbtTestWith(const char* name, const char* value) : name_(name), value_(value) {}
+  void SetUp() override {
+    setenv(name_, value_, 1);
+    AbtTest::SetUp();
+    unsetenv(name_);
+  }
+
+ private:
+  const char* const name_;
+  const char* const value_;
 };
 
 inline constexpr bool kAbt20 = ABT_ENABLE_VER_20_API_VAL;

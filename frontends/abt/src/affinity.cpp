@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "affinity_list.hpp"
+#include "runtime.hpp"
 #include "xstream.hpp"
 
 namespace weft::abt {
@@ -45,6 +46,8 @@ void make_real(CpuSets& sets, const std::vector<int>& usable) {
     cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   }
 }
+
+bool left_out() noexcept { return !state.environment.has_affinity; }
 
 constexpr int kNotBound = kVersion20 ? ABT_ERR_CPUID : ABT_ERR_FEATURE_NA;
 
@@ -86,6 +89,7 @@ int ABT_xstream_set_cpubind(ABT_xstream xstream, int cpuid) {
 
 int ABT_xstream_get_cpubind(ABT_xstream xstream, int* cpuid) {
   if (is_null(xstream)) return ABT_ERR_INV_XSTREAM;
+  if (left_out()) return ABT_ERR_FEATURE_NA;
   const int cpu = weft_worker_cpu(record(xstream)->worker);
   if (cpu < 0) return kNotBound;
   *cpuid = cpu;
@@ -95,6 +99,7 @@ int ABT_xstream_get_cpubind(ABT_xstream xstream, int* cpuid) {
 int ABT_xstream_set_affinity(ABT_xstream xstream, int num_cpuids, int* cpuids) try {
   if (is_null(xstream)) return ABT_ERR_INV_XSTREAM;
   if (num_cpuids < 0) return ABT_ERR_INV_ARG;
+  if (left_out()) return ABT_ERR_FEATURE_NA;
   return bind(record(xstream), num_cpuids > 0 ? std::vector<int>(cpuids, cpuids + num_cpuids) : std::vector<int>());
 } catch (const std::bad_alloc&) {
   return ABT_ERR_MEM;
@@ -104,6 +109,7 @@ int ABT_xstream_set_affinity(ABT_xstream xstream, int num_cpuids, int* cpuids) t
 int ABT_xstream_get_affinity(ABT_xstream xstream, int max_cpuids, int* cpuids, int* num_cpuids) try {
   if (is_null(xstream)) return ABT_ERR_INV_XSTREAM;
   if (max_cpuids < 0) return ABT_ERR_INV_ARG;
+  if (left_out()) return ABT_ERR_FEATURE_NA;
   std::vector<int> cpus;
   {
     std::lock_guard hold(record(xstream)->cpus_lock);

@@ -39,8 +39,8 @@ bool find_yes(const std::string& name) {
   return false;
 }
 
-const char* find_affinity() {
-  const char* text = find("SET_AFFINITY");
+// How ESs are bound by ABT_init(), from ABT_SET_AFFINITY.
+const char* where_to_bind(const char* text) {
   if (text == nullptr) return nullptr;
   for (const char* no : {"n", "no", "false", "off"}) {  // "0" is a CPU
     if (strcasecmp(text, no) == 0) return nullptr;
@@ -56,7 +56,10 @@ Environment read_environment() noexcept {
   Environment environment;
   environment.thread_stack_size = find_size("THREAD_STACKSIZE", WEFT_STACK_MIN, environment.thread_stack_size);
   environment.sched_stack_size = find_size("SCHED_STACKSIZE", WEFT_STACK_MIN, environment.sched_stack_size);
-  environment.affinity = find_affinity();
+  const char* affinity = find("SET_AFFINITY");
+  environment.has_affinity = affinity != nullptr;
+  environment.affinity = where_to_bind(affinity);
+  environment.has_tools = find_yes("ENABLE_TOOL");
   environment.max_xstreams = static_cast<unsigned>(find_size("MAX_NUM_XSTREAMS", 1, online_cpus()));
   environment.event_freq = static_cast<unsigned>(find_size("SCHED_EVENT_FREQ", 1, environment.event_freq));
   environment.print_config = find_yes("PRINT_CONFIG");

@@ -56,7 +56,7 @@ constexpr Row kRows[] = {
     {"external threads", Type::kBool, false, yes},
     {"idle schedulers sleep", Type::kBool, false, yes},
     {"print the configuration", Type::kBool, true, [] { return uint64_t{state.environment.print_config}; }},
-    {"affinity", Type::kBool, true, yes},
+    {"affinity", Type::kBool, true, [] { return uint64_t{state.environment.has_affinity}; }},
     {"execution streams", Type::kUnsigned, true, most_xstreams},
     {"stack size of ULTs", Type::kSize, true, [] { return uint64_t{front::default_stack_size()}; }},
     {"stack size of schedulers", Type::kSize, true,
@@ -64,7 +64,7 @@ constexpr Row kRows[] = {
     {"units between looks for events", Type::kUint64, true,
      [] { return uint64_t{state.environment.event_freq}; }},
     {"sleep of idle schedulers, ns", Type::kUint64, true, no},  // until there is work
-    {"tools", Type::kBool, false, yes},
+    {"tools", Type::kBool, true, [] { return uint64_t{state.environment.has_tools}; }},
     {"fcontext", Type::kBool, false, yes},
     {"ULTs start on their scheduler's stack", Type::kBool, false, yes},
     {"stacks can be unwound", Type::kBool, false, yes},

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "runtime.hpp"
 #include "self.hpp"
 #include "unit.hpp"
 #include "unit/wait_kind.hpp"
@@ -158,6 +159,7 @@ extern "C" {
 // Units that are there already are not watched; the caller is from now on.
 int ABT_tool_register_thread_callback(ABT_tool_thread_callback_fn cb_func, uint64_t event_mask, void* user_arg) {
   if (!running()) return ABT_ERR_UNINITIALIZED;
+  if (!state.environment.has_tools) return ABT_ERR_FEATURE_NA;
   if (cb_func == nullptr) {
     detach_tool();
     return ABT_SUCCESS;
