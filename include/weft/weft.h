@@ -354,8 +354,8 @@ WEFT_API void weft_sched_idle(weft_sched_t sched);
 // Context: any. Errors: UNINITIALIZED, INVALID, NO_KLT, NO_MEMORY (also: 1024 workers are there),
 // STATE (the scheduler is in use).
 WEFT_API int weft_worker_create(weft_sched_t sched, weft_worker_t* worker);
-// Waits until the worker's scheduler has finished (its pools are empty), and stops it. A ULT yields
-// meanwhile. Suspended units that only this worker may run are not waited for: they go on when it is
+// Waits until the worker's scheduler has finished (its pools are empty), and stops it. A ULT is
+// suspended meanwhile. Suspended units that only this worker may run are not waited for: they go on when it is
 // revived. Context: ULT, KLT. Errors: SELF (from the worker itself), INVALID, STATE (worker 0).
 WEFT_API int weft_worker_join(weft_worker_t worker);
 WEFT_API int weft_worker_free(weft_worker_t* worker);  // joins it first

@@ -18,22 +18,6 @@ Worker* live_worker(weft_worker_t handle) noexcept {
   return nullptr;
 }
 
-// A ULT lets others of its worker run, and the worker sleep: longer and longer.
-void wait_as_ult(Worker* worker) noexcept {
-  constexpr unsigned kYields = 100;
-  constexpr uint64_t kFirstNs = 10'000, kLongestNs = 1'000'000;
-  for (unsigned i = 0; i < kYields && worker->stopped.load(std::memory_order_acquire) == 0; ++i) weft_yield();
-  for (uint64_t ns = kFirstNs; worker->stopped.load(std::memory_order_acquire) == 0;) {
-    static_cast<void>(weft_sleep(ns));
-    if (ns < kLongestNs) ns *= 2;
-  }
-}
-
-void wait_until_stopped(Worker* worker) noexcept {
-  if (weft_is_ult(weft_self())) return wait_as_ult(worker);
-  while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
-}
-
 // The affinity mask of the process as it was before its workers were bound.
 bool process_may_use(int cpu) noexcept {
   return !runtime.affinity_known || runtime.affinity.contains(cpu);
@@ -107,7 +91,7 @@ int weft_worker_join(weft_worker_t handle) {
   Worker* mine = section_enter();
   wake_worker(worker);
   section_leave(mine);
-  wait_until_stopped(worker);
+  worker_wait_stopped(worker);
   return WEFT_OK;
 }
 

@@ -9,7 +9,7 @@ namespace weft::rt {
 struct DebugLayout {
   static constexpr uint64_t kParts = 3;
   static constexpr uint64_t kStates = static_cast<uint64_t>(UnitState::kForked) + 1;
-  static constexpr uint64_t kWaits = static_cast<uint64_t>(WaitKind::kIdleSched) + 1;
+  static constexpr uint64_t kWaits = static_cast<uint64_t>(WaitKind::kWorker) + 1;
 
   char magic[8] = {'w', 'e', 'f', 't', '-', 'd', 'b', 'g'};
   uint64_t version = 1;  // changes when a name gets another meaning; new ones do not count

@@ -23,6 +23,7 @@ const char* wait_kind_name(WaitKind kind) noexcept {
     case WaitKind::kOnce: return "another caller's first call";
     case WaitKind::kSleep: return "a time";
     case WaitKind::kIdleSched: return "a unit to schedule";
+    case WaitKind::kWorker: return "a worker to stop";
   }
   return "something unknown";
 }

@@ -25,6 +25,7 @@ enum class WaitKind : uint32_t {
   kOnce,
   kSleep,
   kIdleSched,       // a stacked scheduler, for a unit
+  kWorker,          // until it has stopped
 };
 
 // For people, after "waits for": "a mutex". Async-signal-safe.

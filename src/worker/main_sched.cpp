@@ -1,4 +1,5 @@
 // main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
+#include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
 #include "os/overflow.hpp"
 #include "os/topology.hpp"
@@ -43,6 +44,34 @@ void adopt_new_sched(Worker* worker) noexcept {
 bool told_to_stop(Worker* worker) noexcept {
   return worker->state.load(std::memory_order_acquire) == WorkerState::kStopping &&
          (!worker->sched->patient || sched_should_stop(worker->sched));
+}
+
+// To whoever waits for a worker that has stopped. Whoever did that has no worker any more: it does it as a thread that
+// is no KLT, to whom all of Weft is open, users' pools included.
+void wake_joiners(Klt* self, Waiter* waiter) noexcept {
+  if (waiter == nullptr) return;
+  rest_begin(self);
+  klt_register_set(nullptr);
+  gate_enter();
+  while (waiter != nullptr) {
+    Waiter* const next = waiter->next;  // gone once it is woken
+    waiter_wake(nullptr, waiter);
+    waiter = next;
+  }
+  gate_leave();
+  klt_register_set(self);
+  rest_end(self);
+}
+
+// False: there is nothing to wait for.
+bool add_joiner(Worker* worker, Waiter* waiter) noexcept {
+  Waiter* head = worker->joiners.load(std::memory_order_relaxed);
+  do {
+    if (head == kNoMoreJoiners) return false;
+    waiter->next = head;
+    // Release, pairs with the acquire of the exchange in worker_stopped_on_base().
+  } while (!worker->joiners.compare_exchange_weak(head, waiter, std::memory_order_release, std::memory_order_relaxed));
+  return true;
 }
 
 }  // namespace
@@ -118,10 +147,22 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   self->take.store(Take::kNone, std::memory_order_release);
   worker->state.store(WorkerState::kStopped, std::memory_order_release);
   runtime.active.fetch_sub(1, std::memory_order_relaxed);
+  Waiter* const joiners = worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire);
   san::release(worker);
-  // Release, pairs with the acquire of whoever joins it.
+  // Release, pairs with the acquire of whoever joins it. From here on it may be freed.
   worker->stopped.store(1, std::memory_order_release);
   futex_wake_all(worker->stopped);
+  wake_joiners(self, joiners);
+}
+
+void worker_wait_stopped(Worker* worker) noexcept {
+  Worker* mine = section_enter();
+  Waiter waiter;
+  waiter_init(mine, waiter, WaitKind::kWorker, worker);
+  if (waiter.unit != nullptr && add_joiner(worker, &waiter)) mine = waiter_wait(mine, waiter);
+  section_leave(mine);
+  // A ULT finds that it has stopped, or that it is about to be said. Others sleep.
+  while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
 }
 
 void bind_carrier(Klt* klt, Worker* worker) noexcept {

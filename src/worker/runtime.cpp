@@ -335,6 +335,7 @@ Worker* reuse_retired() noexcept {
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
   worker->cpu.store(-1, std::memory_order_relaxed);
   worker->stopped.store(0, std::memory_order_relaxed);
+  worker->joiners.store(nullptr, std::memory_order_relaxed);
   bell_ignore(worker);
   worker->state.store(WorkerState::kNew, std::memory_order_relaxed);
   return worker;
@@ -385,6 +386,7 @@ int worker_start(Worker* worker) noexcept {
   Klt* klt = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (klt == nullptr) return WEFT_ERR_NO_KLT;
   worker->stopped.store(0, std::memory_order_relaxed);
+  worker->joiners.store(nullptr, std::memory_order_relaxed);
   worker->left = {nullptr, nullptr, nullptr};
   worker->state.store(WorkerState::kActive, std::memory_order_release);
   runtime.active.fetch_add(1, std::memory_order_relaxed);

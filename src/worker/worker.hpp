@@ -71,6 +71,8 @@ struct Replacement {
   bool done;
 };
 
+inline Waiter* const kNoMoreJoiners = reinterpret_cast<Waiter*>(1);
+
 struct alignas(64) Worker {
   explicit Worker(void* lane_memory) noexcept : lane(this, lane_memory) {}
 
@@ -124,6 +126,7 @@ struct alignas(64) Worker {
   std::atomic<Sched*> new_sched{nullptr};
   std::atomic<int> cpu{-1};
   FutexWord stopped{0};             // 1 when it has stopped
+  std::atomic<Waiter*> joiners{nullptr};  // ULTs that wait for that; kNoMoreJoiners: it stops just now, or has
   Worker* next_retired = nullptr;
   std::atomic<void*> front{nullptr};  // a front-end's
   Replacement* replacement = nullptr;  // carrier; with new_sched
@@ -222,6 +225,8 @@ void run_user_main(Worker* worker) noexcept;
 bool worker_may_stop(Worker* worker) noexcept;
 // The last that a carrier does for a worker: on its base stack. BaseAction.
 void worker_stopped_on_base(void* worker, void* unused) noexcept;
+// Returns when the worker has stopped. A ULT is suspended meanwhile.
+void worker_wait_stopped(Worker* worker) noexcept;
 // Binds the KLT, which is the caller or sleeps, to the worker's CPU, if it is not bound there already.
 void bind_carrier(Klt* klt, Worker* worker) noexcept;
 void set_main_sched(Worker* worker, Sched* sched) noexcept;

@@ -231,6 +231,29 @@ TEST_F(AbtTool, OfWhatIsWaitedFor) {
   EXPECT_TRUE(abt_ok(ABT_future_free(&future)));
 }
 
+TEST_F(AbtTool, OfOneThatJoinsAnXstream) {
+  Log log;
+  const Attached attached(log);
+  ABT_xstream xstream;
+  ASSERT_TRUE(abt_ok(ABT_xstream_create(ABT_SCHED_NULL, &xstream)));
+  std::atomic<bool> go = false;
+  AbtCall keeps([&] {
+    while (!go) std::this_thread::yield();
+  });
+  ABT_thread kept = keeps.thread(main_pool_of(xstream));
+  AbtCall joins([&] { EXPECT_TRUE(abt_ok(ABT_xstream_join(xstream))); });
+  ABT_thread handle = joins.thread(main_pool());
+  const ABT_thread thread = handle;
+  EXPECT_TRUE(abt_wait_until([&] { return state_of(thread) == ABT_THREAD_STATE_BLOCKED; }));
+  go = true;
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&handle)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&kept)));
+  EXPECT_EQ(log.events(thread), (Events{kCreate, kRun, kSuspend, kResume, kRun, kFinish, kJoin, kFree}));
+  EXPECT_EQ(log.of[thread][2].sync, ABT_SYNC_EVENT_TYPE_XSTREAM_JOIN);
+  EXPECT_EQ(log.of[thread][2].sync_handle, xstream);
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+}
+
 TEST_F(AbtTool, OfNestedOnesAndThreads) {
   Log log;
   const Attached attached(log);

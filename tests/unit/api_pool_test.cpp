@@ -370,6 +370,42 @@ TEST_P(ApiPoolUser, ItsCallbacksAreUsed) {
   EXPECT_EQ(mine.pops, 4);
 }
 
+// What wakes a joiner of a worker has no worker any more when it calls the pool.
+TEST_P(ApiPoolUser, AUltOfItJoinsAWorker) {
+  UserPool mine;
+  weft_pool_ops_t ops = UserPool::ops();
+  static std::atomic<int> inside, outside;
+  inside = outside = 0;
+  ops.push = [](void* self, weft_unit_t unit) {
+    ++(weft_worker_self() != nullptr ? inside : outside);
+    UserPool::ops().push(self, unit);
+  };
+  weft_pool_t pool = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create_user(&ops, &mine, &pool)));
+  weft_sched_t sched = nullptr;
+  weft_worker_t worker = nullptr;
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &pool, &sched)));
+  ASSERT_TRUE(ok(weft_worker_create(sched, &worker)));
+  weft_unit_attr_t attr = default_attr();
+  attr.pool = pool;
+  in_ult(
+      [] {
+        for (int i = 0; i < 20; ++i) {
+          SideWorker side;
+          const weft_unit_attr_t there = side.attr();
+          Call call([] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+          weft_unit_t unit = call.ult(&there);
+          EXPECT_TRUE(ok(weft_worker_join(side.worker)));
+          EXPECT_TRUE(ok(weft_free(&unit)));
+        }
+      },
+      &attr);
+  EXPECT_GE(outside, 1);
+  EXPECT_TRUE(ok(weft_worker_free(&worker)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
 TEST_P(ApiPoolUser, UnitsThatYieldSuspendAndJoinInIt) {
   UserPool mine;
   weft_pool_ops_t ops = UserPool::ops();

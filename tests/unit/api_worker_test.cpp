@@ -73,6 +73,63 @@ TEST_P(ApiWorker, JoinWaitsUntilItsPoolsAreEmpty) {
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
 }
 
+uint64_t switches_of_all() {
+  uint64_t sum = 0;
+  for (unsigned i = 0; i < weft_worker_count(); ++i) {
+    weft_worker_stats_t stats{};
+    EXPECT_TRUE(ok(weft_worker_stats(weft_worker_get(i), &stats)));
+    sum += stats.switches;
+  }
+  return sum;
+}
+
+// Several at once, ULTs and a kernel thread: they sleep, and are woken.
+TEST_P(ApiWorker, JoinersAreSuspended) {
+  SideWorker side;
+  const weft_unit_attr_t attr = side.attr();
+  std::atomic<bool> go = false;
+  Call keep([&] {
+    while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  weft_unit_t kept = keep.ult(&attr);
+  Call join([&] { EXPECT_TRUE(ok(weft_worker_join(side.worker))); });
+  std::vector<weft_unit_t> joiners;
+  for (int i = 0; i < 4; ++i) joiners.push_back(join.ult());
+  std::thread klt([&] { EXPECT_TRUE(ok(weft_worker_join(side.worker))); });
+  on_klt([&] {  // this thread may be what carries worker 0
+    for (weft_unit_t joiner : joiners) {
+      while (weft_unit_state(joiner) != WEFT_UNIT_BLOCKED) std::this_thread::yield();
+    }
+    const uint64_t before = switches_of_all();
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_EQ(switches_of_all(), before);
+    for (weft_unit_t joiner : joiners) EXPECT_EQ(weft_unit_state(joiner), WEFT_UNIT_BLOCKED);
+    go = true;
+  });
+  EXPECT_TRUE(ok(weft_free_many(joiners.size(), joiners.data())));
+  klt.join();
+  EXPECT_TRUE(ok(weft_free(&kept)));
+}
+
+// The last one to go wakes a joiner that may run elsewhere only, time and again.
+TEST_P(ApiWorker, JoinedAndRevivedByAUltOfAnotherWorker) {
+  SideWorker side, other;
+  const weft_unit_attr_t attr = side.attr();
+  const weft_unit_attr_t there = other.attr();
+  in_ult(
+      [&] {
+        for (int i = 0; i < 300; ++i) {
+          Call call([] { weft_yield(); });
+          weft_unit_t unit = call.ult(&attr);
+          EXPECT_TRUE(ok(weft_worker_join(side.worker)));
+          EXPECT_EQ(weft_worker_self(), other.worker);
+          EXPECT_TRUE(ok(weft_worker_revive(side.worker)));
+          EXPECT_TRUE(ok(weft_free(&unit)));
+        }
+      },
+      &there);
+}
+
 TEST_P(ApiWorker, AJoinedWorkerIsRevived) {
   SideWorker side;
   const weft_unit_attr_t attr = side.attr();

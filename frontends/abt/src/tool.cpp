@@ -56,6 +56,7 @@ ABT_sync_event_type sync_type_of(rt::WaitKind kind) noexcept {
   switch (kind) {
     case rt::WaitKind::kSuspend: return ABT_SYNC_EVENT_TYPE_USER;
     case rt::WaitKind::kJoin: return ABT_SYNC_EVENT_TYPE_THREAD_JOIN;
+    case rt::WaitKind::kWorker: return ABT_SYNC_EVENT_TYPE_XSTREAM_JOIN;
     case rt::WaitKind::kMutex: return ABT_SYNC_EVENT_TYPE_MUTEX;
     case rt::WaitKind::kCond: return ABT_SYNC_EVENT_TYPE_COND;
     case rt::WaitKind::kReadLock:
@@ -73,6 +74,8 @@ void* sync_handle_of(rt::WaitKind kind, const void* object) noexcept {
     case rt::WaitKind::kMutex:
       return memory_at(object, front::mutex_mark(static_cast<const weft_mutex_t*>(object)) * sizeof(int));
     case rt::WaitKind::kCond: return memory_of(object, static_cast<const weft_cond_t*>(object)->pad);
+    case rt::WaitKind::kWorker:
+      return to_abt(static_cast<Xstream*>(worker_front(static_cast<weft_worker_t>(const_cast<void*>(object)))));
     case rt::WaitKind::kEvent: return memory_of(object, static_cast<const weft_event_t*>(object)->pad);
     default: return const_cast<void*>(object);
   }
