@@ -8,6 +8,7 @@
 
 #include "klt/guard.hpp"
 #include "pool/pool.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/worker.hpp"
 
 using namespace weft::rt;
@@ -55,8 +56,8 @@ int tell(weft_sched_t handle, std::atomic<bool> Sched::* order) noexcept {
   sched->telling.fetch_add(1, std::memory_order_relaxed);
   Worker* self = section_enter();
   (sched->*order).store(true, std::memory_order_seq_cst);
-  if (Worker* worker = sched->worker.load(std::memory_order_seq_cst)) wake_worker(worker);
-  if (Waiter* waiter = sched->idle.exchange(nullptr, std::memory_order_seq_cst)) {
+  if (Worker* worker = sched->worker.load(std::memory_order_seq_cst)) wake_worker_and_sleeper(worker);
+  if (Waiter* waiter = sched->sleeper.waiter.exchange(nullptr, std::memory_order_seq_cst)) {
     waiter_wake(self, waiter);
   }
   // Release, pairs with the acquire in weft_sched_free(): the order may be carried out by now.

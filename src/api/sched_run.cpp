@@ -2,9 +2,9 @@
 #include <sched.h>
 
 #include "api/handles.hpp"
-#include "base/spin_lock.hpp"
 #include "klt/guard.hpp"
 #include "worker/bell.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -39,76 +39,27 @@ void stacked_main(void* arg) {
 
 namespace {
 
-// Stacked schedulers that sleep. Whoever wakes one takes its waiter; it leaves the list by itself.
-struct IdleScheds {
-  SpinLock lock;
-  Sched* head = nullptr;
-};
-constinit IdleScheds idle_scheds;
-
-void enter_idle(Sched* sched) noexcept {
-  idle_scheds.lock.lock();
-  sched->next_idle = idle_scheds.head;
-  idle_scheds.head = sched;
-  idle_scheds.lock.unlock();
-  for (size_t i = 0; i < sched->pool_count; ++i) {
-    sched->pools[i]->idle_scheds.fetch_add(1, std::memory_order_seq_cst);
-  }
-}
-
-void leave_idle(Sched* sched) noexcept {
-  for (size_t i = 0; i < sched->pool_count; ++i) {
-    sched->pools[i]->idle_scheds.fetch_sub(1, std::memory_order_seq_cst);
-  }
-  idle_scheds.lock.lock();
-  for (Sched** link = &idle_scheds.head; *link != nullptr; link = &(*link)->next_idle) {
-    if (*link == sched) {
-      *link = sched->next_idle;
-      break;
-    }
-  }
-  idle_scheds.lock.unlock();
-}
-
-bool pops(const Sched* sched, const Pool* pool) noexcept {
-  for (size_t i = 0; i < sched->pool_count; ++i) {
-    if (sched->pools[i] == pool) return true;
-  }
-  return false;
-}
-
 // A stacked scheduler suspends until one of its pools is pushed to, or it gets an order.
 void idle_stacked(Worker* worker, Sched* sched) noexcept {
   Waiter waiter;
   waiter_init(worker, waiter, WaitKind::kIdleSched, sched);
-  sched->idle.store(&waiter, std::memory_order_seq_cst);
-  enter_idle(sched);
+  sched->sleeper.waiter.store(&waiter, std::memory_order_seq_cst);
+  sched->sleeper.pools = sched->pools;
+  sched->sleeper.pool_count = sched->pool_count;
+  pool_sleep_enter(sched->sleeper);
   // Full fences here and in wake_for_pool(): either we see the unit, or the pusher sees us.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool awake = sched->exit.load() || !sched_pools_empty(sched) ||
                      (sched->finish.load() && (!sched->patient || sched_done(sched)));
   // If somebody has taken the waiter already, its wake-up has to be waited for.
-  if (!awake || sched->idle.exchange(nullptr, std::memory_order_seq_cst) == nullptr) {
+  if (!awake || sched->sleeper.waiter.exchange(nullptr, std::memory_order_seq_cst) == nullptr) {
     worker = waiter_wait(worker, waiter);
   }
-  leave_idle(sched);
+  pool_sleep_leave(sched->sleeper);
   guard_leave(worker);
 }
 
 }  // namespace
-
-void forget_idle_scheds() noexcept { idle_scheds.head = nullptr; }
-
-void wake_idle_sched(Worker* worker, Pool* pool) noexcept {
-  Waiter* waiter = nullptr;
-  idle_scheds.lock.lock();
-  for (Sched* sched = idle_scheds.head; sched != nullptr && waiter == nullptr;
-       sched = sched->next_idle) {
-    if (pops(sched, pool)) waiter = sched->idle.exchange(nullptr, std::memory_order_seq_cst);
-  }
-  idle_scheds.lock.unlock();
-  if (waiter != nullptr) waiter_wake(worker, waiter);
-}
 
 }  // namespace weft::rt
 

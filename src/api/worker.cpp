@@ -3,6 +3,7 @@
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -87,9 +88,9 @@ int weft_worker_join(weft_worker_t handle) {
   if (worker->index == 0) return WEFT_ERR_STATE;
   if (weft_worker_self() == handle) return WEFT_ERR_SELF;
   WorkerState active = WorkerState::kActive;
-  worker->state.compare_exchange_strong(active, WorkerState::kStopping, std::memory_order_acq_rel);
+  worker->state.compare_exchange_strong(active, WorkerState::kStopping, std::memory_order_seq_cst);
   Worker* mine = section_enter();
-  wake_worker(worker);
+  wake_worker_and_sleeper(worker);
   section_leave(mine);
   worker_wait_stopped(worker);
   return WEFT_OK;

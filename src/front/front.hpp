@@ -152,6 +152,9 @@ WEFT_API void pool_destroy(weft_pool_t pool);
 WEFT_API weft_pool_t pool_create_fifo(weft_access_t access);
 WEFT_API unsigned pool_schedulers(weft_pool_t pool);
 WEFT_API weft_unit_t pool_pop(weft_pool_t pool);
+// The same, and waits until the deadline (weft_after()) for one to come; the caller's worker with it. Null: none has, or
+// the caller is a main scheduler that shall stop. Only of pools that are built in.
+WEFT_API weft_unit_t pool_pop_until(weft_pool_t pool, uint64_t deadline);
 // Takes one unit out. False: it is not there.
 WEFT_API bool pool_remove(weft_pool_t pool, weft_unit_t unit);
 // Calls f for each unit; the pool is locked meanwhile. Only of pools that are built in.

@@ -3,7 +3,9 @@
 #include "front/front.hpp"
 #include "klt/guard.hpp"
 #include "klt/registry.hpp"
+#include "os/clock.hpp"
 #include "pool/lane.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 
@@ -78,6 +80,20 @@ weft_unit_t pool_pop(weft_pool_t handle) {
   if (unit != nullptr) unit->flags.clear(flag::kDirect);
   section_leave(worker);
   return to_handle(unit);
+}
+
+weft_unit_t pool_pop_until(weft_pool_t handle, uint64_t deadline) {
+  for (;;) {
+    if (weft_unit_t unit = pool_pop(handle)) return unit;
+    const uint64_t now = now_ns();
+    if (now >= deadline) return nullptr;
+    Worker* worker = section_enter();
+    if (worker != nullptr) timers_poll_all(worker, now);
+    const bool stop = worker != nullptr && klt_current() == nullptr && sched_should_stop(worker->sched);
+    if (!stop) worker = pool_wait(worker, from_handle(handle), deadline);
+    section_leave(worker);
+    if (stop) return nullptr;
+  }
 }
 
 bool pool_remove(weft_pool_t handle, weft_unit_t unit) {

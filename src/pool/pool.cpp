@@ -19,7 +19,7 @@ Pool::~Pool() { pools.remove(this); }
 void pools_forget_units() noexcept {
   pools.for_each([](Pool* pool) {
     for (auto& word : pool->consumers) word.store(0, std::memory_order_relaxed);
-    pool->idle_scheds.store(0, std::memory_order_relaxed);
+    pool->sleepers.store(0, std::memory_order_relaxed);
     pool->forget_units();
   });
 }

@@ -54,8 +54,8 @@ struct Pool {
   void* front = nullptr;         // a front-end's; written by whoever made the pool, before others know it
   // any thread
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
+  std::atomic<int> sleepers{0};                       // pool_sleeper.hpp
   std::atomic<uint64_t> consumers[kMaxWorkers / 64];  // workers whose main scheduler has it
-  std::atomic<int> idle_scheds{0};                    // stacked schedulers that sleep on it
   // the registry
   Pool* next_all = nullptr;
   Pool* prev_all = nullptr;

@@ -155,8 +155,7 @@ void scheds_forget_users() noexcept {
     sched->stacked.store(false, std::memory_order_relaxed);
     sched->unit.store(nullptr, std::memory_order_relaxed);
     sched->telling.store(0, std::memory_order_relaxed);
-    sched->idle.store(nullptr, std::memory_order_relaxed);
-    sched->next_idle = nullptr;
+    sched->sleeper.waiter.store(nullptr, std::memory_order_relaxed);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pool/pool_sleeper.hpp"
 #include "unit/unit.hpp"
 #include "weft/weft.h"
 
@@ -41,8 +42,7 @@ struct Sched {
   std::atomic<bool> stacked{false};      // pushed as a unit and not ended yet
   std::atomic<Unit*> unit{nullptr};      // the unit that runs it, while stacked
   std::atomic<unsigned> telling{0};      // calls that give it an order and still look at it
-  std::atomic<Waiter*> idle{nullptr};    // stacked and asleep; whoever exchanges it wakes it
-  Sched* next_idle = nullptr;            // in the list of those that sleep; under its lock
+  PoolSleeper sleeper;                   // stacked and asleep
   // the registry
   Sched* next_all = nullptr;
   Sched* prev_all = nullptr;

@@ -8,6 +8,7 @@
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/bell.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -352,6 +353,7 @@ void wake_carried_by(Klt* klt) noexcept {
   for_each_other(nullptr, [klt](Worker* worker) {
     if (worker->carrier.load(std::memory_order_seq_cst) == klt) wake_if_asleep(worker);
   });
+  wake_pool_sleeper_on(klt);
 }
 
 void wake_sleepers(unsigned units) noexcept {
@@ -385,10 +387,10 @@ void wake_consumer(Pool* pool) noexcept {
 }
 
 // Whether this worker, which is awake, is the only one that could be woken. One that has begun to pop from the pool just
-// now has looked, or looks, itself.
+// now has looked, or looks, itself. Before it sleeps it has this worker see it (membarrier).
 bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
   return worker != nullptr && pool->lane_owner == nullptr && pool->schedulers.load(std::memory_order_relaxed) == 1 &&
-         may_pop(worker, pool);
+         pool->sleepers.load(std::memory_order_relaxed) == 0 && may_pop(worker, pool);
 }
 
 }  // namespace
@@ -405,7 +407,7 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
   if (serves_alone(worker, pool)) return;
   // Full fence, pairs with the one of a sleeper: it sees the unit, or we see it.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (pool->idle_scheds.load(std::memory_order_seq_cst) > 0) wake_idle_sched(worker, pool);
+  if (pool->sleepers.load(std::memory_order_seq_cst) > 0) wake_pool_sleeper(worker, pool);
   if (Worker* owner = pool->lane_owner; owner != nullptr && !owner->lane.is_listed()) {
     if (owner->lane.has_inbox()) wake_worker(owner);
     if (owner->lane.has_shared()) {

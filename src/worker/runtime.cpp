@@ -23,6 +23,7 @@
 #include "unit/local.hpp"
 #include "worker/bell.hpp"
 #include "worker/process_fork.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/timers.hpp"
 
 namespace weft::rt {
@@ -235,7 +236,7 @@ bool any_alive() noexcept {
 void stop_worker(Worker* worker) noexcept {
   WorkerState active = WorkerState::kActive;
   worker->state.compare_exchange_strong(active, WorkerState::kStopping);
-  wake_worker(worker);
+  wake_worker_and_sleeper(worker);
   while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
 }
 

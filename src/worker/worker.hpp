@@ -260,10 +260,6 @@ void wake_any_sleeper(Worker* self) noexcept;
 void wake_carried_by(Klt* klt) noexcept;
 // worker: the caller's, guard up; null: a foreign thread, or a KLT that has no worker just now.
 void wake_for_pool(Worker* worker, Pool* pool) noexcept;
-// One of the stacked schedulers that sleep on this pool shall look at it again.
-void wake_idle_sched(Worker* worker, Pool* pool) noexcept;
-// In a forked child: nobody sleeps.
-void forget_idle_scheds() noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
 // That unit comes next. One that was to come already, because only this KLT may run it, goes back to its pool.

@@ -1,4 +1,6 @@
 // ABT_pool_* of built-in pools, and ABT_pool_config_*.
+#include <sys/resource.h>
+
 #include "support/abt_units.hpp"
 
 namespace {
@@ -185,6 +187,51 @@ TEST_F(AbtPool, PopWaits) {
     EXPECT_EQ(unit, ABT_UNIT_NULL);
     run_and_free(pool, {thread});
   }
+}
+
+// Sleeping, not looking again and again: by the number of times that the thread has gone to sleep.
+TEST_F(AbtPool, PopWaitsAsleep) {
+  in_each_context([](Context context) {
+    if (context == Context::kTasklet) return;
+    APool pool;
+    rusage before{}, after{};
+    ABT_thread thread = ABT_THREAD_NULL;
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &before), 0);
+    EXPECT_TRUE(abt_ok(ABT_pool_pop_wait_thread(pool, &thread, 0.1)));
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &after), 0);
+    EXPECT_EQ(thread, ABT_THREAD_NULL);
+    EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 20);
+  });
+}
+
+// Whoever serves a pool alone, and pushes to it without looking for sleepers, wakes a thread that waits for it.
+TEST_F(AbtPool, PopWaitsForWhatTheOneServerPushes) {
+  constexpr int kRounds = 500;
+  AnXstream xstream;
+  const ABT_pool pool = xstream.pool();
+  std::vector<ABT_thread> threads;
+  std::atomic<int> popped = 0;
+  const auto pop = [&] {
+    while (popped < kRounds) {
+      ABT_thread thread = ABT_THREAD_NULL;
+      const double start = ABT_get_wtime();
+      EXPECT_TRUE(abt_ok(ABT_pool_pop_wait_thread(pool, &thread, 60)));
+      EXPECT_LT(ABT_get_wtime() - start, 50);
+      if (thread != ABT_THREAD_NULL) ++popped;
+    }
+  };
+  in_abt_ult(
+      [&] {
+        std::thread popper(pop);
+        for (int i = 0; i < kRounds; ++i) {
+          threads.push_back(a_thread(pool));
+          while (popped <= i) std::this_thread::yield();  // it holds its ES
+          if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        popper.join();
+      },
+      pool);
+  run_and_free(pool, threads);
 }
 
 // The running unit is counted nowhere, a suspended one in total.

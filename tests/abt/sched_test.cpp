@@ -1,5 +1,6 @@
 // ABT_sched_* and ABT_sched_config_*: predefined, user-defined, stacked.
 #include "support/abt_units.hpp"
+#include "weft/abt_ext.h"
 
 namespace {
 
@@ -75,6 +76,22 @@ void run_once(ABT_sched sched) {
   }
 }
 
+// Sleeps until something comes.
+void run_waiting(ABT_sched sched) {
+  ++data_of(sched)->runs;
+  ABT_pool pool;
+  EXPECT_TRUE(abt_ok(ABT_sched_get_pools(sched, 1, 0, &pool)));
+  for (ABT_bool stop = ABT_FALSE; stop == ABT_FALSE;) {
+    ABT_unit unit;
+    EXPECT_TRUE(abt_ok(ABT_pool_pop_wait(pool, &unit, 60)));
+    if (unit != ABT_UNIT_NULL) {
+      EXPECT_TRUE(abt_ok(ABT_xstream_run_unit(unit, pool)));
+    }
+    EXPECT_TRUE(abt_ok(ABT_xstream_check_events(sched)));
+    EXPECT_TRUE(abt_ok(ABT_sched_has_to_stop(sched, &stop)));
+  }
+}
+
 ABT_sched make(Data& data, std::vector<ABT_pool> pools, ABT_sched_run_fn function = run,
                ABT_sched_config config = ABT_SCHED_CONFIG_NULL) {
   of_next = &data;
@@ -143,6 +160,43 @@ TEST_F(AbtSched, AFailingInitMakesNone) {
   ABT_sched sched = nullptr;
   EXPECT_TRUE(abt_fails(ABT_ERR_SYS, ABT_sched_create(&def, 1, nullptr, ABT_SCHED_CONFIG_NULL, &sched)));
   EXPECT_EQ(data.frees, 0);
+}
+
+// It gets what comes, those that wait for a time go on, and it ends when it is joined.
+TEST_F(AbtSched, AUsersWaitsForItsPool) {
+  const double start = ABT_get_wtime();
+  for (const ABT_pool_kind kind : {ABT_POOL_FIFO, ABT_POOL_FIFO_WAIT, ABT_POOL_RANDWS}) {
+    Data data;
+    APool pool(kind);
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create(make(data, {pool}, run_waiting), &xstream)));
+    for (int i = 0; i < 100; ++i) {
+      in_abt_ult(
+          [i] {
+            ABT_thread_yield();
+            EXPECT_TRUE(abt_ok(ABTX_sleep(i % 20 == 0 ? 0.002 : 0)));
+          },
+          pool);
+      if (i % 20 == 10) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
+  EXPECT_LT(ABT_get_wtime() - start, 50);
+}
+
+// The only ES there is: nobody else would look at the times.
+TEST_F(AbtSched, AUsersOfThePrimaryXstreamWaits) {
+  const double start = ABT_get_wtime();
+  Data data;
+  APool pool;
+  ABT_xstream self;
+  ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, make(data, {pool}, run_waiting))));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(abt_ok(ABTX_sleep(0.005)));
+  in_abt_ult([] { EXPECT_TRUE(abt_ok(ABTX_sleep(0.005))); }, pool);
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(self, ABT_SCHED_DEFAULT, 0, nullptr)));
+  EXPECT_LT(ABT_get_wtime() - start, 50);
 }
 
 TEST_F(AbtSched, AUsersRunsAnXstream) {

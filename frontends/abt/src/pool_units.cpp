@@ -1,6 +1,4 @@
 // pool_units.cpp: what goes into pools and comes out of them.
-#include <time.h>
-
 #include <vector>
 
 #include "pool.hpp"
@@ -19,27 +17,11 @@ int push_associated(ABT_pool pool, ABT_thread thread, ABT_pool_context context) 
   return weft_pool_push(core(pool), core(thread)) == WEFT_OK ? ABT_SUCCESS : ABT_ERR_UNIT;
 }
 
-timespec from_seconds(double seconds) noexcept {
-  timespec time;
-  time.tv_sec = static_cast<time_t>(seconds);
-  time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
-  return time;
-}
-
-// A scheduler that waits for a built-in pool: looks, and rests longer and longer in between.
-ABT_thread wait_for_thread(ABT_pool pool, double seconds, ABT_pool_context context) noexcept {
-  constexpr double kFirstRest = 2e-6, kLongestRest = 200e-6;
-  const double end = ABT_get_wtime() + seconds;
-  double rest = kFirstRest;
-  for (;;) {
-    const ABT_thread thread = pop_thread(pool, context);
-    if (!is_null(thread)) return thread;
-    const double left = end - ABT_get_wtime();
-    if (left <= 0) return ABT_THREAD_NULL;
-    const timespec pause = from_seconds(rest < left ? rest : left);
-    nanosleep(&pause, nullptr);
-    if (rest < kLongestRest) rest *= 2;
-  }
+// A scheduler that waits for a built-in pool.
+ABT_thread wait_for_thread(ABT_pool pool, double seconds) noexcept {
+  constexpr double kForEver = 1e9;
+  const double most = seconds < kForEver ? seconds : kForEver;
+  return or_null(pool_pop_until(core(pool), most > 0 ? weft_after(static_cast<uint64_t>(most * 1e9)) : 0));
 }
 
 struct PrintUnits {
@@ -138,7 +120,7 @@ namespace {
 int pop_waiting(ABT_pool pool, ABT_thread* thread, double seconds, ABT_pool_context context) noexcept {
   const Pool* info = record(pool);
   if (!info->user) {
-    *thread = wait_for_thread(pool, seconds, context);
+    *thread = wait_for_thread(pool, seconds);
     return ABT_SUCCESS;
   }
   if (!info->def.old) {
