@@ -199,6 +199,27 @@ TEST_F(AbtSched, AUsersOfThePrimaryXstreamWaits) {
   EXPECT_LT(ABT_get_wtime() - start, 50);
 }
 
+// The primary ULT runs on its thread only: another ES that gets it sends for that thread, which sleeps on the pool.
+TEST_F(AbtSched, OneThatWaitsIsSentForThePrimaryUlt) {
+  const double start = ABT_get_wtime();
+  Data data, other_data;
+  APool pool;
+  ABT_xstream self, other;
+  ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, make(data, {pool}, run_waiting))));
+  ASSERT_TRUE(abt_ok(ABT_xstream_create(make(other_data, {pool}, run_waiting), &other)));
+  for (int i = 0; i < 200; ++i) {
+    if (i % 2 == 0) {
+      EXPECT_TRUE(abt_ok(ABTX_sleep(0.0005)));
+    } else {
+      in_abt_ult([] { EXPECT_TRUE(abt_ok(ABTX_sleep(0.0002))); }, pool);
+    }
+  }
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(self, ABT_SCHED_DEFAULT, 0, nullptr)));
+  EXPECT_LT(ABT_get_wtime() - start, 50);
+}
+
 TEST_F(AbtSched, AUsersRunsAnXstream) {
   for (const ABT_sched_run_fn function : {run, run_once}) {
     Data data;
