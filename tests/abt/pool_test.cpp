@@ -205,10 +205,8 @@ TEST_F(AbtPool, PopWaitsAsleep) {
 }
 
 // Whoever serves a pool alone, and pushes to it without looking for sleepers, wakes a thread that waits for it.
-TEST_F(AbtPool, PopWaitsForWhatTheOneServerPushes) {
-  constexpr int kRounds = 500;
-  AnXstream xstream;
-  const ABT_pool pool = xstream.pool();
+void push_to_a_sleeper(ABT_pool pool) {
+  constexpr int kRounds = 300;
   std::vector<ABT_thread> threads;
   std::atomic<int> popped = 0;
   const auto pop = [&] {
@@ -224,14 +222,29 @@ TEST_F(AbtPool, PopWaitsForWhatTheOneServerPushes) {
       [&] {
         std::thread popper(pop);
         for (int i = 0; i < kRounds; ++i) {
+          if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
           threads.push_back(a_thread(pool));
           while (popped <= i) std::this_thread::yield();  // it holds its ES
-          if (i % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         popper.join();
       },
       pool);
   run_and_free(pool, threads);
+}
+
+TEST_F(AbtPool, PopWaitsForWhatTheOneServerPushes) {
+  {
+    const AnXstream xstream;
+    push_to_a_sleeper(xstream.pool());
+  }
+  for (const ABT_pool_kind kind : {ABT_POOL_FIFO, ABT_POOL_FIFO_WAIT, ABT_POOL_RANDWS}) {
+    APool pool(kind);
+    ABT_xstream xstream;
+    ABT_pool pools[] = {pool};
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, pools, ABT_SCHED_CONFIG_NULL, &xstream)));
+    push_to_a_sleeper(pool);
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
 }
 
 // The running unit is counted nowhere, a suspended one in total.

@@ -200,22 +200,19 @@ TEST_F(AbtSched, AUsersOfThePrimaryXstreamWaits) {
 }
 
 // The primary ULT runs on its thread only: another ES that gets it sends for that thread, which sleeps on the pool.
+// Three sleep there, so that what a push wakes is another one, too.
 TEST_F(AbtSched, OneThatWaitsIsSentForThePrimaryUlt) {
   const double start = ABT_get_wtime();
-  Data data, other_data;
+  Data data[3];
   APool pool;
-  ABT_xstream self, other;
+  ABT_xstream self, others[2];
   ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
-  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, make(data, {pool}, run_waiting))));
-  ASSERT_TRUE(abt_ok(ABT_xstream_create(make(other_data, {pool}, run_waiting), &other)));
-  for (int i = 0; i < 200; ++i) {
-    if (i % 2 == 0) {
-      EXPECT_TRUE(abt_ok(ABTX_sleep(0.0005)));
-    } else {
-      in_abt_ult([] { EXPECT_TRUE(abt_ok(ABTX_sleep(0.0002))); }, pool);
-    }
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, make(data[2], {pool}, run_waiting))));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(abt_ok(ABT_xstream_create(make(data[i], {pool}, run_waiting), &others[i])));
+  for (int i = 0; i < 300; ++i) {
+    in_abt_ult([] { std::this_thread::sleep_for(std::chrono::microseconds(200)); }, pool);
   }
-  EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+  for (ABT_xstream& other : others) EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
   ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(self, ABT_SCHED_DEFAULT, 0, nullptr)));
   EXPECT_LT(ABT_get_wtime() - start, 50);
 }
