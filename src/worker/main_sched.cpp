@@ -1,4 +1,5 @@
 // main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
+#include "arch/pause.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
 #include "os/overflow.hpp"
@@ -148,11 +149,11 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   worker->state.store(WorkerState::kStopped, std::memory_order_release);
   runtime.active.fetch_sub(1, std::memory_order_relaxed);
   Waiter* const joiners = worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire);
+  wake_joiners(self, joiners);
   san::release(worker);
-  // Release, pairs with the acquire of whoever joins it. From here on it may be freed.
+  // Release, pairs with the acquire of whoever joins it. From here on it may be freed, and so may the joiners' pools.
   worker->stopped.store(1, std::memory_order_release);
   futex_wake_all(worker->stopped);
-  wake_joiners(self, joiners);
 }
 
 void worker_wait_stopped(Worker* worker) noexcept {
@@ -161,7 +162,11 @@ void worker_wait_stopped(Worker* worker) noexcept {
   waiter_init(mine, waiter, WaitKind::kWorker, worker);
   if (waiter.unit != nullptr && add_joiner(worker, &waiter)) mine = waiter_wait(mine, waiter);
   section_leave(mine);
-  // A ULT finds that it has stopped, or that it is about to be said. Others sleep.
+  // Whoever has woken a ULT may be at it still, and look at the ULT's pool: that ends with a few instructions.
+  constexpr unsigned kLooks = 300;  // some 10 µs
+  for (unsigned i = 0; waiter.unit != nullptr && i < kLooks && worker->stopped.load(std::memory_order_relaxed) == 0; ++i) {
+    cpu_pause();
+  }
   while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
 }
 
