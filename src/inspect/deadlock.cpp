@@ -83,23 +83,6 @@ struct Units {
   bool others = false;  // some that may go on by themselves
 };
 
-WaitKind wait_kind(const Unit* unit) noexcept {
-  return static_cast<WaitKind>(unit->slot.load(std::memory_order_relaxed));
-}
-
-// It joins a worker that has stopped, and whose former carrier is waking it. What a unit waits for is not to be
-// believed, or followed, while others may wake it.
-bool is_about_to_go_on(const Unit* unit) noexcept {
-  if (wait_kind(unit) != WaitKind::kWorker) return false;
-  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < slots; ++i) {
-    const Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
-    if (worker == nullptr || worker != unit->wait_object) continue;
-    return worker->state.load(std::memory_order_acquire) == WorkerState::kStopped;
-  }
-  return false;
-}
-
 void count_unit(Unit* unit, void* to) noexcept {
   auto* units = static_cast<Units*>(to);
   switch (unit_state(unit)) {
@@ -108,9 +91,7 @@ void count_unit(Unit* unit, void* to) noexcept {
     case UnitState::kForked: break;
     case UnitState::kRunning: break;  // joins one that waits on the same stack: no worker runs anything
     case UnitState::kBlocked:
-      if (is_about_to_go_on(unit)) {
-        units->others = true;
-      } else if (wait_kind(unit) != WaitKind::kIdleSched) {
+      if (static_cast<WaitKind>(unit->slot.load(std::memory_order_relaxed)) != WaitKind::kIdleSched) {
         ++units->waiting;
       }
       break;

@@ -1,4 +1,4 @@
-// pool_sleeper.hpp: somebody who sleeps until one of some pools is pushed to. Who keeps the list: worker/pool_sleep.cpp.
+// pool_sleeper.hpp: somebody who sleeps until one of some pools is pushed to. worker/pool_sleep.cpp has the list.
 #pragma once
 
 #include <atomic>

@@ -146,10 +146,10 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   self->worker.store(nullptr, std::memory_order_relaxed);
   worker->carrier.store(nullptr, std::memory_order_release);
   self->take.store(Take::kNone, std::memory_order_release);
+  worker->state.store(WorkerState::kStopping, std::memory_order_relaxed);  // its lane is for nobody any more
+  wake_joiners(self, worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire));
   worker->state.store(WorkerState::kStopped, std::memory_order_release);
   runtime.active.fetch_sub(1, std::memory_order_relaxed);
-  Waiter* const joiners = worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire);
-  wake_joiners(self, joiners);
   san::release(worker);
   // Release, pairs with the acquire of whoever joins it. From here on it may be freed, and so may the joiners' pools.
   worker->stopped.store(1, std::memory_order_release);
@@ -164,9 +164,8 @@ void worker_wait_stopped(Worker* worker) noexcept {
   section_leave(mine);
   // Whoever has woken a ULT may be at it still, and look at the ULT's pool: that ends with a few instructions.
   constexpr unsigned kLooks = 300;  // some 10 µs
-  for (unsigned i = 0; waiter.unit != nullptr && i < kLooks && worker->stopped.load(std::memory_order_relaxed) == 0; ++i) {
-    cpu_pause();
-  }
+  const unsigned looks = waiter.unit != nullptr ? kLooks : 0;
+  for (unsigned i = 0; i < looks && worker->stopped.load(std::memory_order_relaxed) == 0; ++i) cpu_pause();
   while (worker->stopped.load(std::memory_order_acquire) == 0) futex_wait(worker->stopped, 0);
 }
 

@@ -57,8 +57,8 @@ bool look_round(Worker* worker, Pool* pool, bool scheduling, uint64_t end) noexc
   }
 }
 
-// Until it is woken. With the guard down: the KLT sleeps as in the user's code, so others may open its worker's lane, or
-// have the worker.
+// Until it is woken. With the guard down: the KLT sleeps as in the user's code, so others may open its worker's lane,
+// or have the worker.
 Worker* sleep_outside(Worker* worker, Waiter& waiter, uint64_t until) noexcept {
   section_leave(worker);
   // Acquire, pairs with the exchange of whoever wakes us.

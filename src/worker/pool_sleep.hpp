@@ -10,9 +10,9 @@ namespace weft::rt {
 
 struct Worker;
 
-// Both: guard up, or of a foreign thread. The sleeper's waiter is set. Whoever has entered looks into its pools once more
-// before it sleeps, after a full fence, and a membarrier() if it is no scheduler of them: whoever serves a pool alone
-// pushes without a fence.
+// Both: guard up, or of a foreign thread. The sleeper's waiter is set. Whoever has entered looks into its pools once
+// more before it sleeps, after a full fence, and a membarrier() if it is no scheduler of them: whoever serves a pool
+// alone pushes without a fence.
 void pool_sleep_enter(PoolSleeper& sleeper) noexcept;
 void pool_sleep_leave(PoolSleeper& sleeper) noexcept;
 
@@ -24,8 +24,9 @@ void wake_worker_and_sleeper(Worker* worker) noexcept;
 // In a forked child: nobody sleeps.
 void forget_pool_sleepers() noexcept;
 
-// The KLT sleeps, and its worker with it, until there is something in the pool, or it has been pushed to, or the deadline
-// has come, or that of a ULT which nobody else watches, or this KLT has something else to do. Guard up, or worker null.
+// The KLT sleeps, and its worker with it, until there is something in the pool, or it has been pushed to, or the
+// deadline has come, or that of a ULT which nobody else watches, or this KLT has something else to do. Guard up, or
+// worker null.
 // Returns the worker that the caller is on afterwards.
 Worker* pool_wait(Worker* worker, Pool* pool, uint64_t deadline) noexcept;
 
