@@ -64,10 +64,10 @@ void yield(uint64_t context) {
   come_back(unit);
 }
 
-void switch_to(weft_unit_t to, Leave how, uint64_t context) {
-  Worker* worker = guard_enter();
-  Unit* unit = klt_current();
-  Unit* target = from_handle(to);
+namespace {
+
+// The guard is up; it is lowered.
+void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64_t context) noexcept {
   WEFT_CHECK(is_ult(unit));
   if (how == Leave::kExit && !is_guest(unit)) {
     dispatch_next(worker, target);
@@ -85,6 +85,13 @@ void switch_to(weft_unit_t to, Leave how, uint64_t context) {
   guard_leave(guard_worker());
 }
 
+}  // namespace
+
+void switch_to(weft_unit_t to, Leave how, uint64_t context) {
+  Worker* worker = guard_enter();
+  switch_to_taken(worker, klt_current(), from_handle(to), how, context);
+}
+
 // As weft_yield_to(), but the caller comes last, as in every other yield.
 bool yield_to(weft_unit_t to, uint64_t context) {
   if (Worker* worker = guard_enter()) {
@@ -92,13 +99,17 @@ bool yield_to(weft_unit_t to, uint64_t context) {
     Unit* next = from_handle(to);
     Lane& lane = worker->lane;
     // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
-    if (unit != nullptr && leaves_directly(worker, unit) && lane.holds_private(next) && !lane.has_inbox() &&
-        resumes_directly(next)) {
+    if (unit != nullptr && lane.holds_private(next) && !lane.has_inbox()) {
       lane.remove_private(next);
-      lane.push_private(unit);
-      count(worker->stats.switches);
-      switch_directly(worker, unit, next);
-      come_back(unit);
+      if (leaves_directly(worker, unit) && resumes_directly(next)) {
+        lane.push_private(unit);
+        count(worker->stats.switches);
+        switch_directly(worker, unit, next);
+        come_back(unit);
+      } else {
+        // It goes on at this worker, where it is from: unlike one that is taken for whatever purpose it stays direct.
+        switch_to_taken(worker, unit, next, Leave::kYield, context);
+      }
       return true;
     }
     guard_leave(worker);

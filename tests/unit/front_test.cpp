@@ -3,12 +3,14 @@
 
 #include <vector>
 
+#include "api/handles.hpp"
 #include "support/runtime_fixture.hpp"
 
 namespace {
 
 using namespace weft_test;
 namespace front = weft::front;
+namespace rt = weft::rt;
 
 class Front : public OneWorkerTest {
  protected:
@@ -249,6 +251,41 @@ TEST_F(Front, APatientSchedulerWaitsForWhatIsBlocked) {
   EXPECT_TRUE(ok(weft_worker_free(&worker)));
   EXPECT_TRUE(ok(weft_sched_free(&sched)));
   EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
+// Whoever is yielded to goes on leaving by a mere switch, also where the one that yields cannot: here it has caught an
+// exception. (A unit taken out of its pool otherwise may be put anywhere.)
+TEST_F(Front, WhoIsYieldedToStaysDirect) {
+  const auto is_direct = [](weft_unit_t unit) { return rt::unit_is(rt::from_handle(unit), rt::flag::kDirect); };
+  bool stop = false;
+  int turns = 0;
+  int ways_lost = 0;
+  Call other([&] {
+    for (int i = 0; i < 3; ++i) weft_yield();
+    while (!stop) {
+      if (!is_direct(weft_self())) ++ways_lost;
+      ++turns;
+      front::yield(0);
+    }
+  });
+  weft_unit_t units[] = {make(other, lane()), make(other, lane())};  // so that they leave for each other
+  for (int i = 0; i < 5; ++i) weft_yield();
+  Call call([&] {
+    for (int i = 0; i < 10; ++i) {
+      try {
+        throw 1;
+      } catch (int) {
+        const int before = turns;
+        EXPECT_TRUE(front::yield_to(units[0], 0));
+        EXPECT_EQ(turns, before + 2);
+      }
+    }
+    stop = true;
+  });
+  weft_unit_t caller = make(call, lane());
+  EXPECT_TRUE(ok(weft_free(&caller)));
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_EQ(ways_lost, 0);
 }
 
 // Whoever is about to sleep hears of an order too.
