@@ -108,7 +108,7 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
 bool preempt_others_wait(Worker* worker) noexcept {
   const Lane& lane = worker->lane;
   if (worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker)) return true;
-  return worker->default_sched ? lane.has_unit() : lane.has_unit() || any_pool_has_units(worker);
+  return lane.has_unit() || any_pool_has_units(worker);
 }
 
 void preempt_tick_again(Klt* self, Worker* worker) noexcept {

@@ -2,6 +2,7 @@
 // random numbers.
 #include "sched/sched.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "klt/registry.hpp"
@@ -12,9 +13,6 @@
 
 namespace weft::rt {
 namespace {
-
-// Every so often BASIC begins with another pool, so that those behind a busy one are not starved.
-constexpr uint32_t kTurnRound = 63;
 
 // Marsaglia's xorshift64: a few instructions, and good enough to spread thieves.
 uint64_t next_random(Worker* worker) noexcept {
@@ -44,10 +42,30 @@ Unit* pop_round(Sched* sched, Worker* worker, size_t low, size_t first) noexcept
   return nullptr;
 }
 
+// BASIC begins with another pool now and then, so that those behind a busy one are not starved: when it has picked as
+// many units as there were the last time, and 64 at least. A fixed number would not do: a unit of a pool behind
+// that makes more than so many each time would get its turn before they have run, and they would become ever more.
+constexpr uint32_t kShortestRound = 64;
+constexpr size_t kLongestRound = uint32_t{1} << 30;
+
+bool is_turn_of_others(Sched* sched, uint32_t tick) noexcept {
+  // Past is a large number, and so is the tick of another worker, which a stacked scheduler may see.
+  if (sched->turn_at - tick - 1 < sched->round) return false;
+  size_t waiting = kShortestRound;
+  for (size_t i = 0; i < sched->pool_count; ++i) waiting = std::max(waiting, sched->pools[i]->size());
+  const bool first = sched->round == 0;
+  sched->round = static_cast<uint32_t>(std::min(waiting, kLongestRound));
+  sched->turn_at = tick + sched->round;
+  return !first;
+}
+
 Unit* pick_basic(Sched* sched, Worker* worker) noexcept {
   const uint32_t tick = ++worker->tick;
-  const bool turn = (tick & kTurnRound) == 0;
-  return pop_round(sched, worker, 0, turn ? (tick >> 6) % sched->pool_count : 0);
+  size_t first = 0;
+  if (sched->pool_count > 1 && is_turn_of_others(sched, tick)) {
+    first = sched->turn_of = sched->turn_of + 1 < sched->pool_count ? sched->turn_of + 1 : 1;
+  }
+  return pop_round(sched, worker, 0, first);
 }
 
 Unit* steal_from_lanes(Worker* worker) noexcept {

@@ -35,6 +35,10 @@ struct Sched {
   Pool** pools = few;  // or an array of its own
   size_t pool_count = 0;
   Pool* own_pool = nullptr;  // made for it, freed with it
+  // whoever runs it: BASIC's turns
+  uint32_t round = 0;    // from one to the next: so many picks
+  uint32_t turn_at = 0;  // the worker's tick at the next one
+  size_t turn_of = 0;    // the pool that the last one began with
   // any thread
   std::atomic<bool> finish{false};
   std::atomic<bool> exit{false};

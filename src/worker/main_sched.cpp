@@ -87,7 +87,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->home = sched->pools[0];
   const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
   worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
-  worker->default_sched = !sched->user && sched->pool_count == 1 && in_lane;
+  worker->ring_first = !sched->user && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);

@@ -58,7 +58,7 @@ bool goes_to_ring(Worker* worker, const Unit* unit) noexcept {
 }
 
 Unit* first_in_ring(Worker* worker) noexcept {
-  const bool ordinary = worker->default_sched && worker->parent == nullptr && worker->dispatch_first == nullptr &&
+  const bool ordinary = worker->ring_first && worker->parent == nullptr && worker->dispatch_first == nullptr &&
                         worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
                         !worker->lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
   Unit* unit = ordinary ? worker->lane.front_private() : nullptr;

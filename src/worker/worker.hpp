@@ -101,7 +101,7 @@ struct alignas(64) Worker {
   Unit* scheduling = nullptr;      // the ULT that runs what runs now, as a scheduler does; null: the main scheduler
   unsigned depth = 0;              // how many such ULTs there are below it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
-  bool default_sched = false;      // sched is built in, and has this one's lane only
+  bool ring_first = false;         // sched is built in, and this one's lane is its first pool
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
@@ -209,10 +209,11 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 // The next unit of a built-in main scheduler; sleeps while there is none. Null: the scheduler is a
 // user's, or the worker shall stop.
 Unit* next_unit(Worker* worker) noexcept;
-// The same where the default scheduler finds one in the ring, and nothing else is wanted of it.
+// The same where a scheduler finds one in the ring, and nothing else is wanted of it. All built-in policies begin with
+// their first pool, and look elsewhere now and then, or when it is empty.
 WEFT_HOT Unit* next_unit_fast(Worker* worker) noexcept {
   Lane& lane = worker->lane;
-  const bool ordinary = worker->default_sched && worker->dispatch_first == nullptr &&
+  const bool ordinary = worker->ring_first && worker->dispatch_first == nullptr &&
                         worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
                         !lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
   Unit* unit = __builtin_expect(ordinary, 1) ? lane.pop_private() : nullptr;

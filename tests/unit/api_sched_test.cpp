@@ -453,4 +453,90 @@ TEST_P(ApiSched, ASchedulerHasOneUser) {
   EXPECT_TRUE(fails(WEFT_ERR_STATE, weft_worker_set_sched(weft_worker_self(), side.sched)));
 }
 
+// ---- BASIC over several pools, of which the first is the worker's lane or another one
+
+class BasicTurns : public OneWorkerTest, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    OneWorkerTest::SetUp();
+    for (weft_pool_t& pool : pools) {
+      ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+    }
+    lane = weft_worker_pool(weft_worker_get(0));
+    old = weft_worker_sched(weft_worker_get(0));
+    first = GetParam() ? lane : pools[0];
+    const weft_pool_t in_order[] = {first, pools[1], pools[2], GetParam() ? pools[0] : lane};
+    ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 4, in_order, &sched)));
+    ASSERT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), sched)));
+  }
+  void TearDown() override {
+    ASSERT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), old)));
+    EXPECT_TRUE(ok(weft_sched_free(&sched)));
+    for (weft_pool_t& pool : pools) EXPECT_TRUE(ok(weft_pool_free(&pool)));
+    OneWorkerTest::TearDown();
+  }
+  static weft_unit_attr_t in(weft_pool_t pool) {
+    weft_unit_attr_t attr = default_attr();
+    attr.pool = pool;
+    return attr;
+  }
+
+  weft_pool_t pools[3] = {};
+  weft_pool_t first = nullptr;
+  weft_pool_t lane = nullptr;
+  weft_sched_t sched = nullptr;
+  weft_sched_t old = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(LaneFirst, BasicTurns, testing::Bool());
+
+// The first pool is never empty: a tasklet there makes its successor.
+TEST_P(BasicTurns, ABusyPoolStarvesNobody) {
+  bool stop = false;
+  int made = 0;
+  weft_unit_attr_t attr = in(first);
+  Call busy([&] {
+    if (stop) return;
+    ++made;
+    EXPECT_TRUE(ok(weft_tasklet_create(&Call::run, &busy, &attr, nullptr)));
+  });
+  EXPECT_TRUE(ok(weft_tasklet_create(&Call::run, &busy, &attr, nullptr)));
+  int ran = 0;
+  Call others([&] { ++ran; });
+  const weft_unit_attr_t behind = in(pools[1]);
+  const weft_unit_attr_t last = in(pools[2]);
+  weft_unit_t units[] = {others.ult(&behind), others.ult(&last)};
+  weft_unit_t self = weft_self();
+  Call ends([&] {
+    stop = true;
+    EXPECT_TRUE(ok(weft_resume(self)));
+  });
+  weft_unit_t end = ends.ult(&last);  // behind the other one
+  EXPECT_TRUE(ok(weft_suspend()));
+  EXPECT_EQ(ran, 2);
+  EXPECT_LT(made, 2000);
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_TRUE(ok(weft_free(&end)));
+}
+
+// Who makes many units in a pool before its own finds nearly all of them run when its turn comes, however many they are.
+TEST_P(BasicTurns, UnitsDoNotBecomeEverMore) {
+  constexpr int kMany = 500;
+  const weft_unit_attr_t attr = in(first);
+  int ran = 0;
+  int left = 0;
+  Call work([&] { ++ran; });
+  Call maker([&] {
+    for (int i = 1; i <= 100; ++i) {
+      for (int k = 0; k < kMany; ++k) EXPECT_TRUE(ok(weft_tasklet_create(&Call::run, &work, &attr, nullptr)));
+      weft_yield();
+      left = std::max(left, i * kMany - ran);
+    }
+  });
+  const weft_unit_attr_t behind = in(pools[1]);
+  weft_unit_t unit = maker.ult(&behind);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_LE(left, 2 * kMany);
+  EXPECT_TRUE(wait_until([&] { return ran == 100 * kMany; }));
+}
+
 }  // namespace
