@@ -88,16 +88,13 @@ static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
   return reinterpret_cast<uintptr_t>(stack_pointer()) > klt_claim_floor();
 }
 
-// Takes the unit out of the ring of this worker, if it may be run here.
+// Takes the unit out of the ring of this worker, if it may be run here. Precondition: nobody joins it.
 [[gnu::always_inline]] inline bool claim_from_ring(Worker* worker, Unit* unit) noexcept {
-  return (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() &&
-         unit->joiner.load(std::memory_order_relaxed) == 0 && worker->lane.remove_private(unit);
+  return (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() && worker->lane.remove_private(unit);
 }
 
-// Whether the unit has ended already and is nobody else's to free: the join is over.
+// Whether the unit, whose end has been told, is nobody else's to free: the join is over.
 [[gnu::always_inline]] inline bool has_ended(const Unit* unit) noexcept {
-  // Acquire: we see what the unit has done.
-  if (unit->joiner.load(std::memory_order_acquire) != kJoinDone) return false;
   const Unit* self = klt_current();
   return unit->state.load(std::memory_order_relaxed) == UnitState::kTerminated && self != nullptr &&
          !unit_is(self, flag::kTasklet);
@@ -170,9 +167,17 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return guard_leave_ok(worker);
 }
 
-[[gnu::noinline]] int free_ended(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+[[gnu::noinline]] int free_ended_slow(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
   if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
   recycle_unit(worker, unit);
+  *handle = nullptr;
+  return guard_leave_ok(worker);
+}
+
+[[gnu::always_inline]] inline int free_ended(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
+  if (__builtin_expect(unit_needs_more(unit) || worker->units.full(), 0)) return free_ended_slow(worker, unit, handle);
+  unit_transition(unit, UnitState::kFree);
+  worker->units.push_unchecked(unit);
   *handle = nullptr;
   return guard_leave_ok(worker);
 }
@@ -219,8 +224,10 @@ int weft_join(weft_unit_t handle) {
   Unit* unit = from_handle(handle);
   if (__builtin_expect(unit != nullptr && klt_register_valid(), 1)) {
     if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
-      if (claim_from_ring(worker, unit)) return run_and_join(worker, unit);
-      if (has_ended(unit)) return guard_leave_ok(worker);
+      // Acquire: we see what it has done if it has ended.
+      const uintptr_t joiner = unit->joiner.load(std::memory_order_acquire);
+      if (joiner == 0 && claim_from_ring(worker, unit)) return run_and_join(worker, unit);
+      if (joiner == kJoinDone && has_ended(unit)) return guard_leave_ok(worker);
     }
   }
   return join_guarded(unit);
@@ -230,11 +237,12 @@ int weft_free(weft_unit_t* handle) {
   if (__builtin_expect(handle != nullptr && *handle != nullptr && klt_register_valid(), 1)) {
     if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
       Unit* unit = from_handle(*handle);
-      if (claim_from_ring(worker, unit)) {
+      const uintptr_t joiner = unit->joiner.load(std::memory_order_acquire);  // as in weft_join()
+      if (joiner == 0 && claim_from_ring(worker, unit)) {
         return unit_is(unit, flag::kTasklet) ? run_and_free_tasklet(worker, unit, handle)
                                              : run_and_free_ult(worker, unit, handle);
       }
-      if (has_ended(unit)) return free_ended(worker, unit, handle);
+      if (joiner == kJoinDone && has_ended(unit)) return free_ended(worker, unit, handle);
     }
   }
   return free_slow(handle);

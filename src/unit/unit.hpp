@@ -242,12 +242,18 @@ struct UnitCache {
     return unit;
   }
   void push(Unit* unit) noexcept {
+    push_unchecked(unit);
+    if (__builtin_expect(count > kMost, 0)) spill();
+  }
+  bool full() const noexcept { return count >= kMost; }
+  // Precondition: !full().
+  void push_unchecked(Unit* unit) noexcept {
     if constexpr (kDebugBuild) {
       if ((unit = unit_quarantine(unit)) == nullptr) return;
     }
     unit->next = head;
     head = unit;
-    if (__builtin_expect(++count > kMost, 0)) spill();
+    ++count;
   }
   void drain() noexcept;
 
