@@ -253,10 +253,51 @@ WEFT_LEFT_FOR_GOOD void dispatch(Worker* worker, Unit* unit) noexcept {
   __builtin_unreachable();
 }
 
+// The header of a fresh unit of which nothing is requested and that has no attribute but a priority. It may be a
+// tasklet, a front-end's, or have no name; the joiner of one that has may run it.
+constexpr uint64_t kPlain = unit_header_of(UnitState::kFresh, 0, 0, false);
+constexpr uint64_t kPlainMask =
+    kHeaderButPriority &
+    ~(uint64_t{flag::kTasklet | flag::kDetached | flag::kClaimable | flag::kFront} << 32);
+
+// What attributes it has come to have while it ran is looked for at its end.
+[[gnu::always_inline]] inline void run_plain_tasklet(Worker* worker, Unit* unit) noexcept {
+  count(worker->stats.units_run);
+  klt_set_claim_floor(kNoClaim);
+  run_tasklet_body(worker, unit);
+  constexpr uint32_t kMore = flag::kCold | flag::kWatched;
+  const bool unnamed = (unit_attributes(unit) & (flag::kDetached | kMore)) == flag::kDetached;
+  if (!unnamed) end_detached_locals(unit);
+  guard_enter_on_klt();
+  klt_set_current(nullptr);
+  if (__builtin_expect(!unnamed || unit->marked.load(std::memory_order_relaxed) != 0, 0)) {
+    return finish_unit(worker, unit);
+  }
+  unit_transition(unit, UnitState::kTerminated);
+  recycle_plain_unit(worker, unit);
+}
+
+// dispatch() of such a unit that was in this worker's ring: there a front-end's is where it belongs, and nothing need
+// be noted. False: it is not such a one.
+[[gnu::always_inline]] inline bool run_plain(Worker* worker, Unit* unit) noexcept {
+  const uint64_t header = unit_header(unit);
+  if ((header & kPlainMask) != kPlain) return false;
+  WEFT_DCHECK(!unit_is(unit, flag::kFront) || unit->pool.load(std::memory_order_relaxed)->lane_owner == worker);
+  note_fp(worker);
+  if ((header & uint64_t{flag::kTasklet} << 32) != 0) {
+    run_plain_tasklet(worker, unit);
+  } else {
+    run_here(worker, unit);
+  }
+  return true;
+}
+
 // The main scheduler, stateless: nothing on this stack outlives a dispatch.
 [[noreturn]] WEFT_LEFT_FOR_GOOD void stateless_loop(Worker* worker) noexcept {
   for (;;) {
-    Unit* unit = next_unit_fast(worker);
+    Unit* unit = next_unit_of_ring(worker);
+    if (unit != nullptr && run_plain(worker, unit)) continue;
+    if (__builtin_expect(unit == nullptr, 0)) unit = next_unit(worker);
     if (__builtin_expect(unit == nullptr, 0)) {
       if (worker->sched->user) run_user_main(worker);
       if (worker_may_stop(worker)) stopped_action_tail(klt_self(), worker);

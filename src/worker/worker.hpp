@@ -209,16 +209,15 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 // The next unit of a built-in main scheduler; sleeps while there is none. Null: the scheduler is a
 // user's, or the worker shall stop.
 Unit* next_unit(Worker* worker) noexcept;
-// The same where a scheduler finds one in the ring, and nothing else is wanted of it. All built-in policies begin with
-// their first pool, and look elsewhere now and then, or when it is empty.
-WEFT_HOT Unit* next_unit_fast(Worker* worker) noexcept {
+// The same where it is in the ring, and nothing else is wanted of the scheduler: null: ask next_unit(). All built-in
+// policies begin with their first pool, and look elsewhere now and then, or when it is empty.
+WEFT_HOT Unit* next_unit_of_ring(Worker* worker) noexcept {
   Lane& lane = worker->lane;
   const bool ordinary = worker->ring_first && worker->dispatch_first == nullptr &&
                         worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
                         !lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
   Unit* unit = __builtin_expect(ordinary, 1) ? lane.pop_private() : nullptr;
-  if (__builtin_expect(unit == nullptr, 0)) return next_unit(worker);
-  ++worker->tick;  // the other way counts for itself
+  if (__builtin_expect(unit != nullptr, 1)) ++worker->tick;  // the other way counts for itself
   return unit;
 }
 // Runs a user-defined main scheduler until it returns.
