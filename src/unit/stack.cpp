@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "unit/stack_map.hpp"
+#include "unit/stack_other.hpp"
 
 namespace weft::rt {
 
@@ -30,12 +31,13 @@ void stack_dispose(Stack* stack) noexcept {
     stack_release(stack);
     return;
   }
-  san::stack_destroyed(stack->san);
   if (stack->foreign) {
+    san::stack_destroyed(stack->san);
     san::stack_reused(stack->low, stack->top);
     return;
   }
-  stack_memory_unmap(stack->low, kPage + stack->size);
+  // With the watermark on it has to be all zeros the next time.
+  if (stack_options().watermark || !stack_other_keep(stack)) stack_unmap(stack);
 }
 
 // Reads memory that its owner may be writing, and frames that ASan has fenced off.

@@ -30,6 +30,7 @@ struct Stack {
   bool canary = false;      // in place of a guard
   bool foreign = false;     // memory of the caller, or a thread's own stack: never unmapped by us
   StackBatch* batch = nullptr;  // that it was mapped with; null: not of the default size
+  unsigned node = 0;            // not of the default size: where it was mapped
   // whoever holds the stack
   san::StackState san;
   Stack* next = nullptr;    // in a cache
@@ -55,7 +56,7 @@ const StackOptions& stack_options() noexcept;
 Stack* stack_acquire() noexcept;
 void stack_release(Stack* stack) noexcept;
 
-// Another size, mapped for this one use. Null: out of memory.
+// Another size. Null: out of memory. Precondition as above.
 Stack* stack_map(size_t size) noexcept;
 // The caller's memory [low, low + size).
 Stack* stack_over(void* low, size_t size) noexcept;

@@ -23,6 +23,7 @@
 #include "os/numa.hpp"
 #include "unit/stack_batch.hpp"
 #include "unit/stack_map.hpp"
+#include "unit/stack_other.hpp"
 
 namespace weft::rt {
 namespace {
@@ -260,17 +261,19 @@ void stack_release(Stack* stack) noexcept {
 bool stack_trim() noexcept {
   if (StackBatch* batch = take_surplus_batch()) {
     stack_batch_unmap(batch);
-    return surplus_left();
+    return true;
   }
+  const bool others_left = stack_other_trim();
   for (unsigned i = 0; i < kTrimAtOnce; ++i) {
     Stack* stack = take_surplus_stack();
     if (stack == nullptr) break;
     chill(stack);
   }
-  return surplus_left();
+  return surplus_left() || others_left;
 }
 
 void stack_release_all() noexcept {
+  stack_other_release_all();
   std::scoped_lock hold(cache.lock);
   for (NodeCache& node : cache.nodes) {
     for (BatchList& list : node.shelves) {
@@ -285,6 +288,7 @@ void stack_release_all() noexcept {
 }
 
 void stack_forget_all_but(const void* address) noexcept {
+  stack_other_release_all();
   for (NodeCache& node : cache.nodes) {
     for (BatchList& list : node.shelves) {
       while (StackBatch* batch = list.front()) {

@@ -8,7 +8,9 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "os/numa.hpp"
 #include "unit/stack_batch.hpp"
+#include "unit/stack_other.hpp"
 
 namespace weft::rt {
 namespace {
@@ -139,13 +141,21 @@ void stack_rezero(Stack* stack) noexcept {
 Stack* stack_map(size_t size) noexcept {
   const size_t rounded = round_to_page(size);
   if (rounded < size || rounded + kPage < rounded) return nullptr;
+  if (Stack* stack = stack_other_take(rounded)) return stack;
   char* low = stack_memory_map(rounded + kPage);
   if (low == nullptr) return nullptr;
   if (!stack_guard_install(low)) {
     stack_memory_unmap(low, rounded + kPage);
     return nullptr;
   }
-  return stack_place(low, low + kPage + rounded, rounded);
+  Stack* stack = stack_place(low, low + kPage + rounded, rounded);
+  stack->node = current_node();
+  return stack;
+}
+
+void stack_unmap(Stack* stack) noexcept {
+  san::stack_destroyed(stack->san);
+  stack_memory_unmap(stack->low, kPage + stack->size);
 }
 
 }  // namespace weft::rt

@@ -32,4 +32,7 @@ Stack* stack_place(char* low, char* high, size_t size) noexcept;
 // Makes a stack look as if it had never been written to. Precondition: nothing runs on it.
 void stack_rezero(Stack* stack) noexcept;
 
+// A stack of Weft's own that is of no batch. Precondition: nothing runs on it.
+void stack_unmap(Stack* stack) noexcept;
+
 }  // namespace weft::rt

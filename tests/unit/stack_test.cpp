@@ -126,6 +126,60 @@ TEST_F(StackTest, OtherSizes) {
   }
 }
 
+// One that is given back is there for the next who wants this size, and for nobody else.
+TEST_F(StackTest, OtherSizesAreUsedAgain) {
+  constexpr size_t kSize = 300 << 10;
+  Stack* first = stack_map(kSize);
+  Stack* second = stack_map(kSize);
+  char* const low = first->low;
+  stack_dispose(first);
+  Stack* larger = stack_map(kSize + kPage);
+  EXPECT_NE(larger->low, low);
+  Stack* again = stack_map(kSize - 100);  // whole pages: the same size
+  EXPECT_EQ(again->low, low);
+  expect_sound(again, kSize);
+  EXPECT_NE(second->low, low);
+  for (Stack* stack : {second, larger, again}) stack_dispose(stack);
+}
+
+TEST_F(StackTest, OtherSizesAreGivenBackAfterABurst) {
+  constexpr size_t kSize = 1 << 20;
+  std::vector<Stack*> stacks(40);
+  std::vector<char*> lows;
+  for (Stack*& stack : stacks) {
+    stack = stack_map(kSize);
+    lows.push_back(stack->low);
+  }
+  const auto mapped = [&] {
+    unsigned char there;
+    return std::count_if(lows.begin(), lows.end(), [&](char* low) { return mincore(low, kPage, &there) == 0; });
+  };
+  for (Stack* stack : stacks) stack_dispose(stack);
+  EXPECT_EQ(mapped(), 40);
+  while (stack_trim()) {
+  }
+  EXPECT_EQ(mapped(), 8);  // MiB
+  stack_release_all();
+  EXPECT_EQ(mapped(), 0);
+}
+
+// More than there are places for: they are unmapped at once, and all are sound.
+TEST_F(StackTest, ManyOtherSizes) {
+  for (size_t i = 1; i <= 20; ++i) {
+    Stack* stack = stack_map(i * 4 * kPage);
+    expect_sound(stack, i * 4 * kPage);
+    stack_dispose(stack);
+  }
+  std::vector<Stack*> many(300);
+  for (Stack*& stack : many) stack = stack_map(1 << 16);
+  for (Stack* stack : many) stack_dispose(stack);
+  for (Stack*& stack : many) {
+    stack = stack_map(1 << 16);
+    expect_sound(stack, 1 << 16);
+  }
+  for (Stack* stack : many) stack_dispose(stack);
+}
+
 TEST_F(StackTest, ASizeThatNobodyHasIsRefused) {
   EXPECT_EQ(stack_map(~size_t{0}), nullptr);
   EXPECT_EQ(stack_map(~size_t{0} - 8000), nullptr);
