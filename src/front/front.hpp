@@ -71,7 +71,9 @@ WEFT_API void set_arg(weft_unit_t unit, void* arg);  // also of what it will run
 WEFT_API void set_home(weft_unit_t unit, weft_pool_t pool);
 // The hooks of a unit that had none. Whoever is first: false: it has some.
 WEFT_API bool set_hooks(weft_unit_t unit, FrontHooks* hooks);
-WEFT_API FrontHooks* hooks(weft_unit_t unit);
+inline FrontHooks* hooks(weft_unit_t unit) noexcept {
+  return __atomic_load_n(&part(unit)->hooks, __ATOMIC_ACQUIRE);  // pairs with the release in set_hooks()
+}
 // FrontHooks::move() is called when it is picked next, or yields.
 WEFT_API void request_move(weft_unit_t unit);
 // It ends when it is picked before it has started, when it yields, or once it has been resumed.
@@ -103,7 +105,8 @@ WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
 // ---- switching. The unit to go to is in no pool, and is fresh or ready; see weft_pool_pop().
 
 // weft_yield(); if the unit's pool is a user's, it finds `context` in its part.
-WEFT_API void yield(uint64_t context);
+// Returns WEFT_OK, so that it can be the last thing that a front-end's function does.
+WEFT_API int yield(uint64_t context);
 enum class Leave { kYield, kSuspend, kExit };
 // The caller leaves, and `to` is run in its place by the scheduler that runs the caller. `context` as above.
 // Context: ULT.

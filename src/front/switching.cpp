@@ -36,17 +36,25 @@ void note_context(Unit* unit, uint64_t context) noexcept {
   }
 }
 
-[[gnu::noinline]] void yield_in_general(uint64_t context) noexcept {
+[[gnu::noinline]] int yield_in_general(uint64_t context) noexcept {
   // The calling unit is the same one wherever it goes on.
   Unit* unit = klt_register_valid() ? klt_current() : nullptr;
   if (is_ult(unit)) note_context(unit, context);
   yield_slow();
+  return WEFT_OK;
+}
+
+// To a user-defined or stacked scheduler.
+[[gnu::noinline]] int yield_to_parent(Worker* worker, Unit* unit, uint64_t context) noexcept {
+  note_context(unit, context);
+  leave_to_parent(worker, unit, yield_action);
+  return come_back(unit);
 }
 
 }  // namespace
 
 // As weft_yield(), but what others have pushed is not overtaken.
-void yield(uint64_t context) {
+int yield(uint64_t context) {
   if (__builtin_expect(!klt_register_valid(), 0)) return yield_in_general(context);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return yield_in_general(context);
@@ -56,12 +64,15 @@ void yield(uint64_t context) {
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
   if (next == nullptr || unit == nullptr || is_schedulers_turn(switches) || lane.has_inbox() ||
       !leaves_directly(worker, unit) || !resumes_directly(next)) {
+    if (is_ult(unit) && unit->requests.load(std::memory_order_relaxed) == 0 && leaves_to_parent(worker, unit)) {
+      return yield_to_parent(worker, unit, context);
+    }
     return yield_in_general(context);
   }
   lane.rotate_private(unit);
   worker->stats.switches.store(switches, std::memory_order_relaxed);
   switch_directly(worker, unit, next);
-  come_back(unit);
+  return come_back(unit);
 }
 
 namespace {
@@ -150,9 +161,7 @@ int run(weft_unit_t unit) {
     guard_leave(worker);
     return WEFT_ERR_CONTEXT;
   }
-  run_from_scheduler(worker, from_handle(unit));
-  guard_leave(guard_worker());
-  return WEFT_OK;
+  return run_from_scheduler_and_leave(worker, from_handle(unit));
 }
 
 void poll() {

@@ -181,10 +181,6 @@ bool set_hooks(weft_unit_t handle, FrontHooks* hooks) {
                                      __ATOMIC_ACQUIRE);
 }
 
-FrontHooks* hooks(weft_unit_t handle) {
-  return __atomic_load_n(&from_handle(handle)->cold.front.hooks, __ATOMIC_ACQUIRE);
-}
-
 void request_move(weft_unit_t handle) {
   Unit* unit = from_handle(handle);
   unit_mark(unit);

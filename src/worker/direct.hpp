@@ -72,6 +72,28 @@ inline void mark_if_direct(Unit* unit) noexcept {
   san::after_switch(from->san);
 }
 
+// Whether the unit can leave for the scheduler that is saved and runs it by a mere switch.
+[[gnu::always_inline]] inline bool leaves_to_parent(const Worker* worker, const Unit* unit) noexcept {
+  const Unit* host = unit->host;
+  return worker->parent != nullptr && host->stack != nullptr && !unit_is(host, flag::kFpOwn) &&
+         worker->lane.forks_empty() && !has_exceptions() &&
+         (preempt_off() || !unit_is(host, flag::kPrimary));  // see leave_its_klt()
+}
+
+// leave_unit() of such a one. Inline, because after a change of stack every return goes where the processor does not expect
+// it: as few of them as can be.
+[[gnu::always_inline]] inline void leave_to_parent(Worker* worker, Unit* unit, AfterSwitch action) noexcept {
+  check_fp(worker, unit->host);
+  count(worker->stats.switches);
+  klt_set_current(nullptr);
+  worker->left = {unit, action, nullptr};
+  Stack* from = unit->host->stack;
+  Stack* to = worker->parent_stack;
+  san::before_switch(from->san, to->san, to->low, to->usable(), false);
+  context_switch(&unit->context, worker->parent);
+  san::after_switch(from->san);
+}
+
 // The unit is in a list that is locked by *word, and whoever finds it there may make it ready; the lock is given back
 // by a store of `value`, or (`clears`) by clearing these bits. The next one is no longer in the ring.
 [[gnu::always_inline]] inline void switch_directly_and_release(Worker* worker, Unit* unit, Unit* next,

@@ -450,8 +450,9 @@ void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept {
 
 namespace {
 
-// One leg: until control is back at this scheduler, on whatever KLT.
-[[gnu::noinline]] void switch_to_unit(Worker* worker, Unit* unit, Context* here) noexcept {
+// One leg: until control is back at this scheduler, on whatever KLT. Inline, as all that is on the way to it: after a
+// change of stack every return goes where the processor does not expect it.
+[[gnu::always_inline]] inline void switch_to_unit(Worker* worker, Unit* unit, Context* here) noexcept {
   Stack* from = worker->parent_stack;
   if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
     Stack* to = unit->stack;
@@ -483,7 +484,7 @@ struct SavedScheduler {
 };
 
 // Runs a ULT until it leaves.
-void run_ult_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
+[[gnu::always_inline]] inline void run_ult_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
   if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
     if (!give_stack(worker, unit)) return put_off(worker, unit);
     count(worker->stats.units_run);
@@ -496,7 +497,7 @@ void run_ult_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
   if (left.action != nullptr) left.action(worker, left.unit, left.arg);
 }
 
-void run_one_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
+[[gnu::always_inline]] inline void run_one_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
   note_fp(worker);
   if (anything_requested(unit) && obey_requests(worker, unit)) return;
   note_where(worker, unit);
@@ -507,9 +508,7 @@ void run_one_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
   }
 }
 
-}  // namespace
-
-void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+[[gnu::always_inline]] inline void run_saved(Worker* worker, Unit* unit) noexcept {
   timers_look(worker);
   Unit* const me = klt_current();
   if (me != nullptr) {
@@ -534,6 +533,15 @@ void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
   } else {
     klt_set_claim_floor(kNoClaim);
   }
+}
+
+}  // namespace
+
+void run_from_scheduler(Worker* worker, Unit* unit) noexcept { run_saved(worker, unit); }
+
+int run_from_scheduler_and_leave(Worker* worker, Unit* unit) noexcept {
+  run_saved(worker, unit);
+  return guard_leave_ok(guard_worker());
 }
 
 // ---- ends, continued ----------------------------------------------------------------------------

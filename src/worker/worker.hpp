@@ -161,6 +161,8 @@ Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) no
 
 // From the loop of a user-defined or stacked scheduler: runs the unit until it leaves.
 void run_from_scheduler(Worker* worker, Unit* unit) noexcept;
+// The same, and the guard is lowered. Returns WEFT_OK.
+int run_from_scheduler_and_leave(Worker* worker, Unit* unit) noexcept;
 // The same of a unit that only the caller's KLT may run, if a user's main scheduler has been left one: its worker runs it
 // whatever the scheduler's pools are.
 inline void run_deferred(Worker* worker) noexcept {

@@ -29,6 +29,13 @@ int self_ult(ABT_thread* thread) noexcept {
   return view(core(*thread)).tasklet ? ABT_ERR_INV_THREAD : ABT_SUCCESS;
 }
 
+int check_scheduling() noexcept {
+  const weft_unit_t unit = weft_self();
+  ABT_thread self;
+  const bool may = my_xstream() != nullptr && (unit == nullptr || weft_is_ult(unit));
+  return __builtin_expect(may, 1) ? ABT_SUCCESS : self_ult(&self);
+}
+
 bool in_main_sched() noexcept { return weft_self() == nullptr && my_xstream() != nullptr; }
 
 namespace {
@@ -89,6 +96,9 @@ int take_from_user_pool(ABT_pool pool, ABT_thread thread, bool* taken) noexcept 
 
 using namespace weft::abt;
 using weft::front::Leave;
+
+// What the core has done it says in its own codes.
+static_assert(ABT_SUCCESS == WEFT_OK);
 
 extern "C" {
 
@@ -231,16 +241,14 @@ int ABT_self_get_thread_func(void (**thread_func)(void*)) {
 // Elsewhere than in a ULT it does nothing.
 int ABT_thread_yield(void) {
   if (kVersion20) return ABT_self_yield();
-  weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
-  return ABT_SUCCESS;
+  return weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
 }
 
 int ABT_self_yield(void) {
   ABT_thread self;
   const weft_unit_t unit = weft_self();
   if (unit == nullptr || !weft_is_ult(unit)) return self_ult(&self);
-  weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
-  return ABT_SUCCESS;
+  return weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
 }
 
 // Of a ULT that is in its pool; of another one nothing is said.
@@ -297,13 +305,12 @@ int ABT_self_resume_exit_to(ABT_thread thread) {
 }
 
 int ABT_self_schedule(ABT_thread thread, ABT_pool pool) {
-  ABT_thread self;
-  if (const int error = self_ult(&self); error != ABT_SUCCESS) return error;
+  if (const int error = check_scheduling(); error != ABT_SUCCESS) return error;
   if (is_null(thread)) return ABT_ERR_INV_THREAD;
   if (!is_null(pool)) {
     if (const int error = associate(thread, pool); error != ABT_SUCCESS) return error;
   }
-  return from_core(weft::front::run(core(thread)));
+  return weft::front::run(core(thread));
 }
 
 }  // extern "C"

@@ -16,6 +16,9 @@ int self_unit(ABT_thread* thread) noexcept;
 // The same for what only ULTs may do: INV_THREAD: a tasklet.
 int self_ult(ABT_thread* thread) noexcept;
 
+// The same, without the unit: whether the caller may run others.
+int check_scheduling() noexcept;
+
 // The caller runs the code of a main scheduler.
 bool in_main_sched() noexcept;
 

@@ -110,6 +110,8 @@ Extra* extra_of(ABT_thread thread) noexcept {
 
 int associate(ABT_thread thread, ABT_pool pool) noexcept {
   Extra* extra = extra_if_any(thread);
+  // One of a user-defined pool has an Extra.
+  if (extra == nullptr && weft_unit_pool(core(thread)) == core(pool)) return ABT_SUCCESS;
   const bool user = is_user(pool);
   if (extra != nullptr && extra->unit != nullptr && extra->unit_pool == pool) return ABT_SUCCESS;
   if (user) {

@@ -455,14 +455,13 @@ int ABT_xstream_set_rank(ABT_xstream xstream, int rank) {
 }
 
 int ABT_xstream_run_unit(ABT_unit unit, ABT_pool pool) {
-  ABT_thread self;
-  if (const int error = self_ult(&self); error != ABT_SUCCESS) return error;
+  if (const int error = check_scheduling(); error != ABT_SUCCESS) return error;
   if (is_null(unit)) return ABT_ERR_INV_UNIT;
   if (is_null(pool)) return ABT_ERR_INV_POOL;
   const ABT_thread thread = thread_of(unit);
   if (is_null(thread)) return ABT_ERR_INV_UNIT;
   if (const int error = associate(thread, pool); error != ABT_SUCCESS) return error;
-  return from_core(weft::front::run(core(thread)));
+  return weft::front::run(core(thread));
 }
 
 int ABT_xstream_check_events(ABT_sched sched) {
