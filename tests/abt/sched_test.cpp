@@ -251,6 +251,61 @@ TEST_F(AbtSched, AUsersRunsAnXstream) {
   }
 }
 
+// With a stack of the usual size and of others; while they handle an exception; and to be cancelled.
+TEST_F(AbtSched, UltsYieldToAUsers) {
+  Data data;
+  APool pool;
+  ABT_sched sched = make(data, {pool});
+  ABT_xstream xstream;
+  ASSERT_TRUE(abt_ok(ABT_xstream_create(sched, &xstream)));
+  std::atomic<int> done = 0;
+  AbtCall call([&] {
+    for (int i = 0; i < 200; ++i) {
+      try {
+        if (i % 3 == 0) throw i;
+        EXPECT_TRUE(abt_ok(ABT_thread_yield()));
+      } catch (int caught) {
+        EXPECT_TRUE(abt_ok(ABT_self_yield()));
+        EXPECT_EQ(caught, i);
+      }
+      EXPECT_EQ(my_rank(), 1);
+    }
+    ++done;
+  });
+  std::atomic<bool> cancelled = false;
+  std::atomic<bool> yields = false;
+  AbtCall forever([&] {
+    for (;;) {
+      yields = true;
+      ABT_thread_yield();
+      EXPECT_FALSE(cancelled);
+    }
+  });
+  ABT_thread_attr attr;
+  ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
+  for (int round = 0; round < 3; ++round) {
+    std::vector<ABT_thread> threads;
+    for (const size_t size : {size_t{16} << 10, size_t{128} << 10, size_t{1} << 20, size_t{4} << 20}) {
+      EXPECT_TRUE(abt_ok(ABT_thread_attr_set_stacksize(attr, size)));
+      for (int i = 0; i < 5; ++i) threads.push_back(call.thread(pool, attr));
+    }
+    for (ABT_thread thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_join(thread)));
+    for (ABT_thread& thread : threads) {
+      EXPECT_TRUE(abt_ok(ABT_thread_revive(pool, &AbtCall::run, &call, &thread)));
+    }
+    for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+    EXPECT_EQ(done, 40 * (round + 1));
+  }
+  ABT_thread thread = forever.thread(pool);
+  while (!yields) ABT_thread_yield();
+  EXPECT_TRUE(abt_ok(ABT_thread_cancel(thread)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  cancelled = true;
+  EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  EXPECT_TRUE(abt_ok(ABT_sched_free(&sched)));
+}
+
 TEST_F(AbtSched, AUsersRunsThePrimaryXstream) {
   Data data;
   ABT_sched_config config;
