@@ -10,8 +10,10 @@ bool GuardedSection::wait_till(Waiter& waiter, const QueueRelease& release, uint
   Timer timer;
   timer_arm(worker, timer, waiter, deadline);
   worker = waiter_wait_locked(worker, waiter, release);
-  timer_disarm(timer);
-  return waiter.state.load(std::memory_order_acquire) != Waiter::kWoken;
+  // One that goes on because its deadline has come may be woken besides, and told so before its waker has given the
+  // list's lock back. It must not let the object be destroyed before that: it takes the lock, too.
+  const bool by_itself = !timer_disarm(timer);
+  return by_itself || waiter.state.load(std::memory_order_acquire) != Waiter::kWoken;
 }
 
 }  // namespace weft::rt

@@ -168,7 +168,7 @@ struct GuardedSection {
   Worker* worker;
 
  private:
-  // True: the deadline came, maybe first.
+  // False: it was woken by somebody who has done with the object.
   bool wait_till(Waiter& waiter, const QueueRelease& release, uint64_t deadline) noexcept;
 };
 

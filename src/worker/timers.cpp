@@ -121,9 +121,7 @@ void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) 
   }
 }
 
-void timer_disarm(Timer& timer) noexcept {
-  if (timer.heap != nullptr) timer.heap->remove(&timer);
-}
+bool timer_disarm(Timer& timer) noexcept { return timer.heap != nullptr && timer.heap->remove(&timer); }
 
 uint64_t timers_earliest_of(const Worker* worker) noexcept { return heap_of(worker).earliest(); }
 

@@ -14,7 +14,8 @@ struct Worker;
 // before. Guard up.
 void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) noexcept;
 // Before the waiter's frame goes. Guard up.
-void timer_disarm(Timer& timer) noexcept;
+// False: the deadline has come, and whoever waits is on its way, or has been woken as well.
+bool timer_disarm(Timer& timer) noexcept;
 
 bool timers_pending() noexcept;
 // The earliest deadline of this worker; kNever: none. Async-signal-safe.
