@@ -37,8 +37,9 @@ constexpr int kSilent = SIGUSR2;  // it has not
 int said = -1;               // what it writes to standard error
 int standard_error = -1;
 bool wanted = false;         // a report is
-int ticks_left = 0;
-int ticks_after = 0;         // how long it is watched when it has reported
+// Any thread may be interrupted, and several at once.
+std::atomic<int> ticks_left = 0;
+std::atomic<int> ticks_after = 0;  // how long it is watched when it has reported
 
 [[noreturn]] void tell(int signal) {
   char piece[4096];
