@@ -47,6 +47,8 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept;
 void preempt_noted() noexcept;
 // One that came while the unit was just coming back: that has not had its time yet, and on a slow machine never would.
 void preempt_put_off(Worker* worker) noexcept;
+// There is a note, but this is no place to leave at: another tick comes soon.
+void preempt_later() noexcept;
 // There is such a note.
 inline bool preempt_tick_waits() noexcept {
   return (klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0 &&

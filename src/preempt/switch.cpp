@@ -155,6 +155,11 @@ void preempt_put_off(Worker* worker) noexcept {
   preempt_tick_again(klt_self(), worker);
 }
 
+void preempt_later() noexcept {
+  klt_register_and32<kKltAttention>(~attention::kPreempt);
+  preempt_arm_soon(klt_self());
+}
+
 void preempt_noted() noexcept {
   Klt* self = klt_self();
   self->attention.fetch_and(~attention::kPreempt, std::memory_order_relaxed);

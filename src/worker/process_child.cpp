@@ -161,6 +161,11 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
     worker->lane.fork_low.store(survivor.fork_low, std::memory_order_relaxed);
     worker->lane.fork_top.store(survivor.fork_top, std::memory_order_relaxed);
   }
+  // Its worker may have been taken: the kernel is where fork() is.
+  if (unit_state(survivor.unit) == UnitState::kInKernel) {
+    unit_transition(survivor.unit, UnitState::kReady);
+    unit_transition(survivor.unit, UnitState::kRunning);
+  }
   make_primary(survivor.unit, worker, self);
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
   worker->carrier.store(self, std::memory_order_relaxed);

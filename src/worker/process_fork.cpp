@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -24,7 +25,15 @@ struct Forking {
 };
 constinit Forking forking{};
 
+// A ULT that forks is not preempted until it has done so: it has the lock, and others' handlers may have theirs.
+void allow_preemption() noexcept {
+  if (!klt_register_valid()) return;
+  klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+  if (preempt_tick_waits()) preempt_later();
+}
+
 void before_fork() noexcept {
+  if (klt_register_valid()) klt_register_add32<kKltNoPreemption>(1);
   runtime.setup.lock();
   Klt* const self = klt_register_valid() ? klt_self() : nullptr;
   const bool inside = self != nullptr && self->guard.load(std::memory_order_relaxed) != kGuardDown;
@@ -42,6 +51,7 @@ void after_fork_in_parent() noexcept {
     if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
   }
   runtime.setup.unlock();
+  allow_preemption();
 }
 
 void after_fork_in_child() noexcept {
@@ -50,6 +60,7 @@ void after_fork_in_child() noexcept {
   if (forking.running) process_become_child(forking.self, forking.inside);
   if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
   runtime.setup.unlock();
+  allow_preemption();
 }
 
 __attribute__((constructor(101))) void watch_forks() {
