@@ -92,9 +92,10 @@ struct UnitCold {
   };
   LocalTable* locals = nullptr;
   FpEnvironment fp;
-  size_t stack_size = 0;  // asked for
-  uint8_t preemption = 0;  // weft_preemption_t
+  uint64_t stack_size : 56 = 0;  // asked for
+  uint64_t preemption : 8 = 0;   // weft_preemption_t
 };
+static_assert(sizeof(UnitCold) == 64, "a descriptor is three cache lines");
 
 struct alignas(64) Unit {
   // -- line 0: all that create, claim, run, join and free touch when nothing happens
