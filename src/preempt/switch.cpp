@@ -67,7 +67,8 @@ bool deadline_has_come(const Worker* worker) noexcept {
   return earliest != kNever && earliest <= now_ns();
 }
 
-// The scheduler is to look at everything that may have come meanwhile.
+// The scheduler is to look at the deadlines. Not each time: it takes from the shared part first then, where what has just
+// left may be, and what only this worker may run would wait in the ring for ever.
 void let_scheduler_look(Worker* worker) noexcept {
   worker->tick |= kLookRound;
   worker->timer_look = ~uint32_t{0};
@@ -86,7 +87,7 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     restore_mask(self, frame);
   }
   count(worker->stats.signal_yields);
-  let_scheduler_look(worker);
+  if (deadline_has_come(worker)) let_scheduler_look(worker);
   preempt_arm(self, worker);
   leave_unit(worker, unit, push_preempted, nullptr);
 }

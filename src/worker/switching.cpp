@@ -373,8 +373,8 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
                                          lane.fork_low.load(std::memory_order_relaxed));
   const bool has_stack = unit->host->stack != nullptr || worker->next_stack != nullptr;
   // A listed lane's other users may hold its lock for a moment: not what a handler may wait for.
-  return has_stack && worker->units.count >= forks && lane.ring_room() > forks &&
-         (forks == 0 || !lane.is_listed());
+  const bool settles = worker->units.count >= forks && lane.ring_room() > forks && !lane.is_listed();
+  return has_stack && (forks == 0 || settles);
 }
 
 // While ULTs are preempted by KLT-switching, nobody but the primary ULT runs on the thread that it is bound to: it could
