@@ -92,7 +92,8 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
   store_errno(error);
 }
 
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_tick(int, siginfo_t*, void* context) noexcept {
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_tick(
+    int, siginfo_t*, void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
   if (san::kSignalsComeLate) {
