@@ -32,8 +32,10 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
 // One that changes nothing: arms the next one, if there is to be one.
 void preempt_tick_again(Klt* self, Worker* worker) noexcept;
 
-// Whether a unit waits for this worker. Async-signal-safe.
+// Whether a unit waits for this worker, or something else is wanted of its scheduler. Async-signal-safe.
 bool preempt_others_wait(Worker* worker) noexcept;
+// Whether one waits in its lane, or in a pool that would have told of it. Async-signal-safe.
+bool preempt_units_wait(const Worker* worker) noexcept;
 
 // The next tick, on the carrier's timer.
 void preempt_arm(Klt* carrier, Worker* worker) noexcept;

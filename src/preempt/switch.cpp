@@ -106,6 +106,13 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
 
 }  // namespace
 
+bool preempt_units_wait(const Worker* worker) noexcept {
+  if (worker->lane.has_unit()) return true;
+  const Sched* sched = worker->sched;
+  return std::any_of(sched->pools, sched->pools + sched->pool_count,
+                     [](Pool* pool) { return pool->builtin && pool->size() != 0; });
+}
+
 bool preempt_others_wait(Worker* worker) noexcept {
   const Lane& lane = worker->lane;
   if (worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker)) return true;

@@ -70,11 +70,11 @@ bool preempt_same_unit(const Worker* worker) noexcept {
 
 void preempt_rest(Worker* worker) noexcept {
   worker->preempt.ticking.store(false, std::memory_order_relaxed);
-  // Sequentially consistent, pairs with whoever pushes a unit and then looks whether it is to tell: either that one
-  // tells, or we see the unit.
+  // Sequentially consistent, pairs with whoever pushes a unit, into the lane or a pool, and then looks whether it is to
+  // tell: either that one tells, or we see the unit.
   const bool tell = preempt_mode.load(std::memory_order_relaxed) == PreemptMode::Auto;
   worker->lane.tells.store(tell, std::memory_order_seq_cst);
-  if (tell && worker->lane.has_unit()) return preempt_unit_waits(worker);
+  if (tell && preempt_units_wait(worker)) return preempt_unit_waits(worker);
   // One that sleeps watches over the deadlines itself.
   if (tell && worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake) preempt_deadline(worker);
 }

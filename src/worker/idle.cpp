@@ -397,6 +397,8 @@ bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
 
 // Of a pool that is no lane, its consumers are told here.
 static void tell_consumers(const Pool* pool) noexcept {
+  // Full fence, pairs with the store in preempt_rest(): it sees the unit, or we see that it is to be told.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for_each_other(nullptr, [=](Worker* each) {
     if (each->lane.tells.load(std::memory_order_seq_cst) && may_pop(each, pool)) preempt_unit_waits(each);
   });
