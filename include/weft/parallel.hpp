@@ -65,7 +65,7 @@ using element_type = decltype(element(std::declval<const I&>()));
 // Eight pieces per worker: enough that the slowest worker is waited for an eighth of its share.
 inline std::size_t default_grain(std::size_t n) {
   constexpr std::size_t kPiecesPerWorker = 8;
-  const std::size_t workers = weft_initialized() ? std::max(1u, weft_worker_count()) : 1u;
+  const std::size_t workers = weft_initialized() ? std::max(1u, weft_workers_active()) : 1u;
   return std::max<std::size_t>(1, n / (workers * kPiecesPerWorker));
 }
 

@@ -106,6 +106,10 @@ class runtime {
 
   // Number of workers. Context: any.
   static unsigned workers() noexcept { return weft_worker_count(); }
+  // How many of them are to run; the others are suspended, and those that are active take over what they had to do.
+  // Throws weft::error as weft_workers_set_active(). Context: any.
+  static void set_active_workers(unsigned n) { detail::check(weft_workers_set_active(n)); }
+  static unsigned active_workers() noexcept { return weft_workers_active(); }
 
  private:
   bool running_ = true;

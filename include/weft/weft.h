@@ -373,7 +373,17 @@ WEFT_API weft_pool_t weft_worker_pool(weft_worker_t worker);  // its scheduler's
 WEFT_API weft_worker_t weft_worker_self(void);                // null on a KLT
 WEFT_API unsigned weft_worker_index(weft_worker_t worker);
 WEFT_API weft_worker_t weft_worker_get(unsigned index);       // null if there is none
-WEFT_API unsigned weft_worker_count(void);                    // those that run
+WEFT_API unsigned weft_worker_count(void);                    // those that run, also those that are suspended
+
+// Thread packing: from now on the n workers with the lowest index run, and the others are suspended, until another call
+// says otherwise: they sleep, and what they had to run goes to those that are active. Whatever only one of them may run
+// (a pinned unit, a pool that no active worker's scheduler has) it goes on to run, and sleeps in between. A worker
+// lets go of the ULT that it runs at its next call of Weft that lets others run, or with preemption at its next tick.
+// A worker that is made later is active.
+// Context: any. Does not block. Errors: UNINITIALIZED, INVALID (0, or more than run), STATE (one that would be suspended
+// has a user-defined main scheduler, which nobody can keep from picking units).
+WEFT_API int weft_workers_set_active(unsigned n);
+WEFT_API unsigned weft_workers_active(void);                  // of those that run, those that are not suspended
 
 typedef struct weft_worker_statistics {
   uint64_t units_run;        // units started by a scheduler, forks left out

@@ -61,6 +61,7 @@ bool nothing_else_ready(Worker* worker) noexcept {
 // It has to leave all the same: it was migrated, or its worker is to get another scheduler, or is called.
 bool has_to_leave(Worker* worker, const Unit* unit) noexcept {
   return worker->new_sched.load(std::memory_order_relaxed) != nullptr || bell_calls(worker) ||
+         worker->suspended.load(std::memory_order_relaxed) ||
          (unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0 ||
          (unit->homed.load(std::memory_order_relaxed) &&
           unit->pool.load(std::memory_order_relaxed) != &worker->lane);

@@ -13,7 +13,7 @@ namespace {
 size_t grain_or_default(size_t first, size_t last, size_t grain) noexcept {
   constexpr size_t kPiecesPerWorker = 8;
   if (grain != 0) return grain;
-  const size_t workers = weft_initialized() ? std::max(1u, weft_worker_count()) : 1u;
+  const size_t workers = weft_initialized() ? std::max(1u, weft_workers_active()) : 1u;
   return std::max<size_t>(1, (last - first) / (workers * kPiecesPerWorker));
 }
 

@@ -18,7 +18,10 @@ void run_builtin(Sched* sched) noexcept {
     if (bell_calls(worker)) bell_answer(worker);
     Unit* unit = sched_pick(sched, worker);
     if (unit != nullptr) run_from_scheduler(worker, unit);
-    guard_leave(guard_worker());
+    worker = guard_worker();
+    const bool leave = worker->suspended.load(std::memory_order_relaxed);
+    guard_leave(worker);
+    if (leave) weft_yield();  // it goes on where a worker is active
     if (unit == nullptr) weft_sched_idle(to_handle(sched));
   }
 }

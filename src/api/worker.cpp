@@ -1,8 +1,12 @@
 // worker.cpp: weft_worker_*.
+#include <mutex>
+
 #include "os/topology.hpp"
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/no_preemption.hpp"
+#include "worker/packing.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
@@ -52,7 +56,8 @@ Pool* foreign_home() noexcept {
   const unsigned first = runtime.next_lane.fetch_add(1, std::memory_order_relaxed);
   for (unsigned i = 0; i < slots; ++i) {
     Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
-    if (worker != nullptr && worker->home == &worker->lane) return &worker->lane;
+    if (worker == nullptr || worker->suspended.load(std::memory_order_relaxed)) continue;
+    if (worker->home == &worker->lane) return &worker->lane;
   }
   return runtime.workers[0].load(std::memory_order_acquire)->home;
 }
@@ -179,6 +184,18 @@ weft_worker_t weft_worker_get(unsigned index) {
 }
 
 unsigned weft_worker_count(void) { return runtime.active.load(std::memory_order_relaxed); }
+
+int weft_workers_set_active(unsigned n) {
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  Worker* mine = section_enter();
+  const int error = workers_set_active(n);
+  section_leave(mine);
+  return error;
+}
+
+unsigned weft_workers_active(void) { return runtime_running() ? workers_active() : 0; }
 
 int weft_worker_stats(weft_worker_t handle, weft_worker_stats_t* out) {
   Worker* worker = live_worker(handle);

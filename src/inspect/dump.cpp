@@ -220,6 +220,7 @@ void show_worker(Report& report, const Worker* worker) noexcept {
     return;
   }
   out << " on KLT " << tid;
+  if (worker->suspended.load(std::memory_order_relaxed)) out << " (suspended)";
   if (worker->asleep.load(std::memory_order_acquire) != Sleep::kAwake) {
     out << ": asleep\n";
     return;

@@ -9,6 +9,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
+#include "worker/packing.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -74,6 +75,11 @@ void answer_attention(Worker* worker) noexcept {
     self->attention.fetch_and(~attention::kBind, std::memory_order_seq_cst);
     bind_carrier(self, worker);
   }
+  if ((wants & attention::kSuspend) != 0) {
+    // Sequentially consistent: whoever suspends it later sets the bit again.
+    self->attention.fetch_and(~attention::kSuspend, std::memory_order_seq_cst);
+    note_suspension(worker);
+  }
 }
 
 void guard_leave_slow() noexcept {
@@ -121,6 +127,10 @@ void hand_to(Worker* worker, Klt* to) noexcept {
   // sees: either it sees the new one, or we see that somebody is hungry.
   worker->carrier.exchange(to, std::memory_order_seq_cst);
   if (anybody_hungry()) to->attention.fetch_or(attention::kHungry, std::memory_order_relaxed);
+  // The same with whoever has suspended it and told the carrier that it saw.
+  if (worker->suspended.load(std::memory_order_seq_cst)) {
+    to->attention.fetch_or(attention::kSuspend, std::memory_order_relaxed);
+  }
   // It wakes up where it is to run. Asleep it is moved for free; awake, the CPU that it was bound to would have
   // to run it first, which may be another worker's, and busy.
   bind_carrier(to, worker);

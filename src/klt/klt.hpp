@@ -43,6 +43,7 @@ inline constexpr uint32_t kHook = 1u << 3;      // ask the test hook, each time
 inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that only this KLT may run
 inline constexpr uint32_t kTimer = 1u << 4;     // nobody may watch over the deadlines
 inline constexpr uint32_t kPreempt = 1u << 5;   // the time slice of the unit that runs is used up
+inline constexpr uint32_t kSuspend = 1u << 6;   // the worker is suspended: its scheduler is to look soon
 }  // namespace attention
 
 // The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).

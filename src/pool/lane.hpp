@@ -156,6 +156,23 @@ struct Lane final : Pool {
   // Moves up to `most` stealable units to the shared part; at most one fork, the oldest. Returns how
   // many. `maker` is the worker whose descriptors a fork's unit is made from.
   unsigned publish(Worker* maker, unsigned most) noexcept;
+  // Takes those units out of the ring for which f(unit) returns true; it has put them elsewhere then. What lies before
+  // number `from` is left alone.
+  template <class F>
+  void take_some(uint32_t from, F&& f) noexcept {
+    const uint32_t head = ring_head.load(std::memory_order_relaxed);
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    for (uint32_t i = from - head > tail - head ? head : from; i != tail; ++i) {
+      Unit* unit = slots[i & mask];
+      if (unit == nullptr) continue;
+      slots[i & mask] = nullptr;
+      if (f(unit)) {
+        count_holes(1);
+      } else {
+        slots[i & mask] = unit;
+      }
+    }
+  }
   // Turns every fork into a unit in the ring, oldest first.
   void settle_forks(Worker* maker) noexcept;
   // Only a lane that its worker's main scheduler pops takes forks. Precondition: it holds none.

@@ -12,6 +12,7 @@
 #include "klt/no_preemption.hpp"
 #include "os/clock.hpp"
 #include "preempt/preempt.hpp"
+#include "worker/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -108,6 +109,7 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
 
 bool preempt_units_wait(const Worker* worker) noexcept {
   if (worker->lane.has_unit()) return true;
+  if (worker->suspended.load(std::memory_order_relaxed)) return false;  // they are for others
   const Sched* sched = worker->sched;
   return std::any_of(sched->pools, sched->pools + sched->pool_count,
                      [](Pool* pool) { return pool->builtin && pool->size() != 0; });
@@ -116,6 +118,7 @@ bool preempt_units_wait(const Worker* worker) noexcept {
 bool preempt_others_wait(Worker* worker) noexcept {
   const Lane& lane = worker->lane;
   if (worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker)) return true;
+  if (worker->suspended.load(std::memory_order_relaxed)) return true;
   return lane.has_unit() || any_pool_has_units(worker);
 }
 
@@ -139,8 +142,11 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
-  if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE || !preempt_others_wait(worker) ||
-      (mode == PreemptMode::Auto && !preempt_same_unit(worker))) {
+  if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
+  const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
+  if (hands_on) {
+    let_scheduler_look(worker);
+  } else if (!preempt_others_wait(worker) || (mode == PreemptMode::Auto && !preempt_same_unit(worker))) {
     return preempt_tick_again(self, worker);
   }
   worker->preempt.periods.store(1, std::memory_order_relaxed);

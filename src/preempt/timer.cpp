@@ -29,7 +29,7 @@ uint64_t round_to(uint64_t time, uint64_t grid, uint64_t phase) noexcept {
 uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
   const PreemptSettings& now = preempt_settings;
   const uint64_t interval = now.interval.load(std::memory_order_relaxed);
-  const unsigned workers = std::max(1u, runtime.active.load(std::memory_order_relaxed));
+  const unsigned workers = workers_active();
   const uint64_t phase = interval / workers * (worker->index % workers);
   if (now.align == PreemptAlign::Spread) return round_to(time, interval, phase);
   if (interval < now.kernel_tick) return round_to(time, interval, 0);

@@ -56,7 +56,7 @@ bool barge(Mutex& mutex) noexcept {
 // the holder needs the caller's worker to get on.
 bool barge_soon(Mutex& mutex) noexcept {
   constexpr unsigned kLooks = 10, kLongest = 64;
-  const bool alone = klt_register_valid() && runtime.active.load(std::memory_order_relaxed) <= 1;
+  const bool alone = klt_register_valid() && workers_active() <= 1;
   for (unsigned i = 0, pauses = 1;; ++i, pauses = pauses < kLongest ? 2 * pauses : pauses) {
     if (barge(mutex)) return true;
     if (alone || i == kLooks || held_here(mutex)) return false;

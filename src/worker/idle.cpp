@@ -8,6 +8,7 @@
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/bell.hpp"
+#include "worker/packing.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
@@ -54,6 +55,9 @@ bool has_orders(Worker* worker) noexcept {
          (klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0 ||
          bell_calls(worker);
 }
+
+// Also: it is to leave what others may run to them.
+bool has_orders_or_is_suspended(Worker* worker) noexcept { return has_orders(worker) || is_suspended(worker); }
 
 bool own_pools_empty(Sched* sched) noexcept { return sched_pools_empty(sched); }
 
@@ -246,7 +250,9 @@ bool retract(Worker* worker, bool thief) noexcept {
 }
 
 // Steps 1 to 7. A thief is counted as a searcher before and after. False: a deadline has come, and nothing else.
-bool sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
+// finds(): step 5, of the worker's own.
+template <class F>
+bool sleep_until_woken(Worker* worker, bool thief, F&& finds) noexcept {
   worker->park.store(0, std::memory_order_relaxed);
   if (thief) runtime.searchers.fetch_sub(1, std::memory_order_seq_cst);
   runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -255,8 +261,7 @@ bool sleep_until_woken(Worker* worker, Sched* sched, bool thief) noexcept {
     for_each_other(worker, tell_hunger);
     membarrier_all();
   }
-  const bool something = has_orders(worker) || !own_pools_empty(sched) ||
-                         (thief && !lanes_empty(worker));
+  const bool something = finds() || (thief && !lanes_empty(worker));
   const bool due = !something && !sleep_watching(worker);
   const bool alone = (something || due) && retract(worker, thief);
   // It may have watched, or have been woken to do so: if it goes on to run something, somebody else has to.
@@ -281,7 +286,7 @@ bool spin_for(Search& search, Unit** unit) noexcept {
     timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
       *unit = search.look();
-      if (*unit != nullptr || has_orders(search.worker)) return true;
+      if (*unit != nullptr || has_orders_or_is_suspended(search.worker)) return true;
       if (now >= end) return false;
       cpu_pause();
     }
@@ -299,7 +304,15 @@ void idle_user(Worker* worker, Sched* sched) noexcept {
     if (now >= end) break;
     cpu_pause();
   }
-  worker->alarmed = !sleep_until_woken(worker, sched, false);
+  worker->alarmed = !sleep_until_woken(worker, false, [&] { return has_orders(worker) || !own_pools_empty(sched); });
+}
+
+void idle_suspended(Worker* worker, Sched* sched) noexcept {
+  // Whoever was woken for something that is now for others passes that on.
+  wake_for_suspended(worker, sched);
+  worker->alarmed = !sleep_until_woken(worker, false, [&] {
+    return !is_suspended(worker) || has_orders(worker) || suspended_finds(worker, sched);
+  });
 }
 
 namespace {
@@ -325,19 +338,22 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
   Search search(worker, sched);
   bool slept = false;
   for (;;) {
+    if (is_suspended(worker)) return search.found(nullptr);
     Unit* unit = nullptr;
     bool found = spin && spin_for(search, &unit);
     if (!found) {
       if (!spin && timers_pending()) timers_poll_all(worker, now_ns());
       if (search.thief) help_ourselves(worker);
       unit = search.look();
-      found = unit != nullptr || has_orders(worker);
+      found = unit != nullptr || has_orders_or_is_suspended(worker);
     }
     if (found) {
       if (!slept) worker->alarmed = false;
       return search.found(unit);
     }
-    worker->alarmed = !sleep_until_woken(worker, sched, search.thief);
+    worker->alarmed = !sleep_until_woken(worker, search.thief, [&] {
+      return has_orders_or_is_suspended(worker) || !own_pools_empty(sched);
+    });
     slept = true;
   }
 }
@@ -374,14 +390,16 @@ void wake_sleepers(unsigned units) noexcept {
 
 namespace {
 
-// Any worker whose main scheduler pops this pool.
+// Any worker whose main scheduler pops this pool; a suspended one only if nobody else does.
 void wake_consumer(Pool* pool) noexcept {
+  const bool all = runtime.suspended.load(std::memory_order_seq_cst) == 0 || !is_taken_over(pool);
   for (unsigned word = 0; word < kMaxWorkers / 64; ++word) {
     uint64_t bits = pool->consumers[word].load(std::memory_order_relaxed);
     for (; bits != 0; bits &= bits - 1) {
       const unsigned index = word * 64 + static_cast<unsigned>(__builtin_ctzll(bits));
       Worker* worker = runtime.workers[index].load(std::memory_order_acquire);
-      if (worker != nullptr && wake_if_asleep(worker)) return;
+      if (worker == nullptr || (!all && worker->suspended.load(std::memory_order_seq_cst))) continue;
+      if (wake_if_asleep(worker)) return;
     }
   }
 }
@@ -414,7 +432,8 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
     if (owner->lane.has_inbox()) wake_worker(owner);
     if (owner->lane.has_shared()) {
       wake_sleepers(1);
-      if (!owner->sched->steals_lanes) wake_worker(owner);
+      // A suspended one gives it to somebody.
+      if (!owner->sched->steals_lanes || owner->suspended.load(std::memory_order_seq_cst)) wake_worker(owner);
     }
     return;
   }

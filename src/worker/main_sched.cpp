@@ -5,6 +5,7 @@
 #include "os/overflow.hpp"
 #include "os/topology.hpp"
 #include "worker/bell.hpp"
+#include "worker/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/watch.hpp"
@@ -92,13 +93,15 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
   set_consumer(worker, sched, true);
+  note_suspension(worker);
+  packing_changed();
 }
 
 Unit* next_unit(Worker* worker) noexcept {
   for (;;) {
     if (Unit* unit = worker->dispatch_first) {
       worker->dispatch_first = nullptr;
-      return unit;
+      if (!is_suspended(worker) || !hand_on(worker, unit)) return unit;
     }
     if (__builtin_expect(worker->new_sched.load(std::memory_order_relaxed) != nullptr, 0)) {
       adopt_new_sched(worker);
@@ -111,10 +114,16 @@ Unit* next_unit(Worker* worker) noexcept {
     Sched* sched = worker->sched;
     if (sched->user) return nullptr;
     timers_look(worker);
-    if (Unit* unit = sched_pick(sched, worker)) return unit;
+    const bool suspended = is_suspended(worker);
+    if (__builtin_expect(suspended != worker->parked, 0)) note_suspension(worker);
+    if (Unit* unit = suspended ? pick_suspended(worker, sched) : sched_pick(sched, worker)) return unit;
     if (told_to_stop(worker) || sched_should_stop(sched)) return nullptr;
     if ((klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0) {
       take_deferred(worker);
+      continue;
+    }
+    if (suspended) {
+      idle_suspended(worker, sched);
       continue;
     }
     if (Unit* unit = idle_wait(worker, sched, sched->kind != WEFT_SCHED_BASIC_WAIT)) return unit;
@@ -150,6 +159,10 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   wake_joiners(self, worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire));
   worker->state.store(WorkerState::kStopped, std::memory_order_release);
   runtime.active.fetch_sub(1, std::memory_order_relaxed);
+  if (worker->suspended.exchange(false, std::memory_order_seq_cst)) {
+    runtime.suspended.fetch_sub(1, std::memory_order_relaxed);
+  }
+  packing_changed();
   san::release(worker);
   // Release, pairs with the acquire of whoever joins it. From here on it may be freed, and so may the joiners' pools.
   worker->stopped.store(1, std::memory_order_release);

@@ -104,6 +104,7 @@ void forget_workers(Worker* own) noexcept {
   if (own != nullptr) forget_worker(own);
   runtime.worker_slots.store(0, std::memory_order_relaxed);
   runtime.active.store(0, std::memory_order_relaxed);
+  runtime.suspended.store(0, std::memory_order_relaxed);
   runtime.sleepers.store(0, std::memory_order_relaxed);
   runtime.searchers.store(0, std::memory_order_relaxed);
   runtime.hungry.store(0, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 // ready.cpp: where a unit goes when it becomes ready.
 #include "pool/pool.hpp"
+#include "worker/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -16,7 +17,12 @@ Pool* required_pool(const Unit* unit) noexcept {
   const Unit* host = host_of(unit);
   if (unit_is(host, flag::kPinned | flag::kFront)) return host->pool.load(std::memory_order_relaxed);
   Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  return unit->homed.load(std::memory_order_relaxed) || pool->lane_owner == nullptr ? pool : nullptr;
+  const Worker* owner = pool->lane_owner;
+  if (owner == nullptr) return pool;
+  if (!unit->homed.load(std::memory_order_relaxed)) return nullptr;
+  // A home pool is a preference, which a suspended worker cannot meet.
+  const bool gone = owner->suspended.load(std::memory_order_relaxed) && &owner->lane == pool && !owner->lane.is_listed();
+  return gone ? nullptr : pool;
 }
 
 // Whether a unit that has to go there (null: any lane will do) goes into the worker's own lane.
@@ -38,6 +44,7 @@ Lane* some_lane() noexcept {
   for (unsigned i = 0; i < slots; ++i) {
     Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
     if (worker != nullptr && worker->home == &worker->lane && !worker->lane.is_listed() &&
+        !worker->suspended.load(std::memory_order_relaxed) &&
         worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) {
       return &worker->lane;
     }
@@ -46,6 +53,45 @@ Lane* some_lane() noexcept {
 }
 
 }  // namespace
+
+bool is_taken_over(const Pool* pool) noexcept {
+  if (const Worker* owner = pool->lane_owner; owner != nullptr && !owner->lane.is_listed()) return false;
+  for (unsigned word = 0; word < kMaxWorkers / 64; ++word) {
+    for (uint64_t bits = pool->consumers[word].load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
+      const unsigned index = word * 64 + static_cast<unsigned>(__builtin_ctzll(bits));
+      const Worker* worker = runtime.workers[index].load(std::memory_order_acquire);
+      if (worker != nullptr && !worker->suspended.load(std::memory_order_seq_cst) &&
+          worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool others_may_run(const Unit* unit) noexcept {
+  // Left with this KLT (take_deferred()): another worker would only bring it back.
+  const bool fresh = unit->state.load(std::memory_order_relaxed) == UnitState::kFresh;
+  if (!fresh && unit->host->captive == klt_self()) return false;
+  const Pool* pool = required_pool(unit);
+  return pool == nullptr || is_taken_over(pool);
+}
+
+bool hand_on(Worker* worker, Unit* unit) noexcept {
+  if (!others_may_run(unit)) return false;
+  Pool* pool = required_pool(unit);
+  if (pool != nullptr) {
+    pool->push(worker, unit);
+    wake_for_pool(worker, pool);
+    return true;
+  }
+  Lane* lane = some_lane();
+  if (lane == nullptr) return false;
+  // Behind what is ready there, and not into its shared part, where it would wait until that worker is idle.
+  lane->push_inbox(unit);
+  wake_worker(lane->lane_owner);
+  return true;
+}
 
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {
   if (!is_own_lane(worker, required_pool(unit))) return false;

@@ -273,6 +273,7 @@ void stop() noexcept {
   runtime.primary = nullptr;
   runtime.worker_slots.store(0);
   runtime.active.store(0);
+  runtime.suspended.store(0);
   runtime.sleepers.store(0);
   runtime.searchers.store(0);
   runtime.hungry.store(0);
@@ -373,6 +374,8 @@ Worker* worker_create(Sched* sched) noexcept {
     worker_retire(worker);
     return nullptr;
   }
+  worker->suspended.store(false, std::memory_order_relaxed);
+  worker->parked = false;
   worker->index = static_cast<unsigned>(index);
   worker->tag = (worker->index + 1) << kTagShift;
   set_marks(worker);

@@ -22,6 +22,8 @@ struct Runtime {
   std::atomic<Worker*> workers[kMaxWorkers] = {};  // [0, worker_slots) have been used
   std::atomic<unsigned> worker_slots{0};
   std::atomic<unsigned> active{0};      // workers that run
+  std::atomic<unsigned> suspended{0};   // of these, those that are suspended
+  std::atomic<uint32_t> packing{0};     // another number as soon as somebody is suspended, goes on, or serves other pools
   std::atomic<unsigned> next_lane{0};   // where foreign threads push, in turn
   alignas(64) std::atomic<int> sleepers{0};   // workers that sleep
   alignas(64) std::atomic<int> searchers{0};  // workers that look round, and would steal
@@ -32,6 +34,13 @@ struct Runtime {
 };
 
 extern Runtime runtime;
+
+// Workers that are not suspended. A moment's figure; at least one.
+inline unsigned workers_active() noexcept {
+  const unsigned suspended = runtime.suspended.load(std::memory_order_relaxed);
+  const unsigned all = runtime.active.load(std::memory_order_relaxed);
+  return all > suspended ? all - suspended : 1;
+}
 
 inline bool runtime_running() noexcept { return runtime.running.load(std::memory_order_acquire); }
 

@@ -117,6 +117,8 @@ struct alignas(64) Worker {
   uint64_t random = 0;
   WorkerStats stats;
   PreemptClock preempt;
+  bool parked = false;      // has taken note of `suspended`
+  uint32_t swept_tail = 0;  // of its ring, while it is suspended: what lies before has been looked at
   // any worker
   alignas(64) std::atomic<Klt*> carrier{nullptr};
   std::atomic<WorkerState> state{WorkerState::kNew};
@@ -130,6 +132,8 @@ struct alignas(64) Worker {
   Worker* next_retired = nullptr;
   std::atomic<void*> front{nullptr};  // a front-end's
   Replacement* replacement = nullptr;  // carrier; with new_sched
+  // Shall run only what no other worker may: packing.hpp. Written under runtime.setup, and by its last carrier.
+  std::atomic<bool> suspended{false};
 
   Stack* parent_or_sched_stack() const noexcept {
     return parent != nullptr ? parent_stack : sched_stack;
@@ -262,6 +266,8 @@ void wake_any_sleeper(Worker* self) noexcept;
 void wake_carried_by(Klt* klt) noexcept;
 // worker: the caller's, guard up; null: a foreign thread, or a KLT that has no worker just now.
 void wake_for_pool(Worker* worker, Pool* pool) noexcept;
+// Of a suspended worker: sleeps until there is something that only it may run, or it shall do something else.
+void idle_suspended(Worker* worker, Sched* sched) noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
 // That unit comes next. One that was to come already, because only this KLT may run it, goes back to its pool.
