@@ -309,6 +309,11 @@ typedef enum weft_sched_kind {
   // First pool, then steals from its others in random order. The one that a worker is given by
   // default is of this kind, and steals from the pools of all other such workers.
   WEFT_SCHED_RANDWS,
+  // For a group of workers that weft_workers_set_active() makes fewer: each has one with the same pools, its own first,
+  // then the others' in the order of the workers, round about. The pools of suspended workers are dealt to the
+  // active ones, and those that remain are shared; each pool gets the same time. See docs/preemption.md.
+  // Its pools must be for several consumers (MPMC, SPMC, user-defined); a worker's own: INVALID.
+  WEFT_SCHED_PACKING,
 } weft_sched_kind_t;
 
 // A user-defined scheduler: run() loops, picks units with weft_pool_pop() and runs them with

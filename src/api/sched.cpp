@@ -23,6 +23,15 @@ int check_pools(size_t n, const weft_pool_t* pools) noexcept {
   return whole ? WEFT_OK : WEFT_ERR_INVALID;
 }
 
+// For several consumers, whoever they are.
+bool can_be_shared(size_t n, const weft_pool_t* pools) noexcept {
+  return pools == nullptr || std::all_of(pools, pools + n, [](weft_pool_t handle) {
+    const Pool* pool = from_handle(handle);
+    const bool several = pool->access == WEFT_ACCESS_MPMC || pool->access == WEFT_ACCESS_SPMC;
+    return pool->lane_owner == nullptr && (several || !pool->builtin);
+  });
+}
+
 Pool* const* to_pools(const weft_pool_t* pools) noexcept {
   return reinterpret_cast<Pool* const*>(pools);
 }
@@ -70,8 +79,9 @@ int tell(weft_sched_t handle, std::atomic<bool> Sched::* order) noexcept {
 
 int weft_sched_create(weft_sched_kind_t kind, size_t n, const weft_pool_t* pools,
                       weft_sched_t* sched) {
-  if (sched == nullptr || static_cast<unsigned>(kind) > WEFT_SCHED_RANDWS) return WEFT_ERR_INVALID;
-  const int error = check_pools(n, pools);
+  if (sched == nullptr || static_cast<unsigned>(kind) > WEFT_SCHED_PACKING) return WEFT_ERR_INVALID;
+  int error = check_pools(n, pools);
+  if (error == WEFT_OK && kind == WEFT_SCHED_PACKING && !can_be_shared(n, pools)) error = WEFT_ERR_INVALID;
   return error != WEFT_OK ? error : give_out(sched_create(kind, n, to_pools(pools)), sched);
 }
 

@@ -41,6 +41,11 @@ struct Pool {
   // lives in the worker's lane now.
   virtual bool settle(Worker*) noexcept { return false; }
   virtual void unsettle() noexcept {}
+  // A worker's main scheduler that packs begins with it, or no longer.
+  void begins(Worker* worker, bool on) noexcept {
+    Worker* before = on ? nullptr : worker;
+    first_of.compare_exchange_strong(before, on ? worker : nullptr, std::memory_order_acq_rel);
+  }
   // In a forked child: what was in it stayed behind in the parent.
   virtual void forget_units() noexcept {}
 
@@ -55,6 +60,9 @@ struct Pool {
   // any thread
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
   std::atomic<int> sleepers{0};                       // pool_sleeper.hpp
+  std::atomic<Worker*> first_of{nullptr};             // whose own it is among those that pack (sched/packing.hpp)
+  std::atomic<uint64_t> slices{0};                    // what it has had, as those count it
+  std::atomic<uint64_t> most_slices{0};               // of the oldest pool of a group: the most that one of them has had
   std::atomic<uint64_t> consumers[kMaxWorkers / 64];  // workers whose main scheduler has it
   // the registry
   Pool* next_all = nullptr;

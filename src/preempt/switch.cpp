@@ -12,6 +12,7 @@
 #include "klt/no_preemption.hpp"
 #include "os/clock.hpp"
 #include "preempt/preempt.hpp"
+#include "sched/packing.hpp"
 #include "worker/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
@@ -34,6 +35,10 @@ weft_preemption_t kind_of(const Unit* unit) noexcept {
 
 bool any_pool_has_units(Worker* worker) noexcept {
   const Sched* sched = worker->sched;
+  if (sched->packing != nullptr) {
+    const Unit* unit = klt_current();
+    return packing_others_wait(sched, unit != nullptr ? unit->pool.load(std::memory_order_relaxed) : nullptr);
+  }
   for (size_t i = 0; i < sched->pool_count; ++i) {
     Pool* pool = sched->pools[i];
     // How full it is only the user's own function can tell, which is not for a signal handler.

@@ -8,6 +8,7 @@
 #include "klt/registry.hpp"
 #include "pool/lane.hpp"
 #include "pool/pool.hpp"
+#include "sched/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -102,6 +103,7 @@ Unit* steal_from_pools(Sched* sched, Worker* worker) noexcept {
     case WEFT_SCHED_BASIC:
     case WEFT_SCHED_BASIC_WAIT: return pick_basic(sched, worker);
     case WEFT_SCHED_PRIORITY: return pop_round(sched, worker, 0, 0);
+    case WEFT_SCHED_PACKING: return packing_pick(sched, worker);
     case WEFT_SCHED_RANDWS: break;
   }
   Unit* unit = sched->pools[0]->pop(worker);
@@ -140,8 +142,13 @@ Sched* make(size_t n, Pool* const* pools) noexcept {
 
 Sched* sched_create(weft_sched_kind_t kind, size_t n, Pool* const* pools) noexcept {
   Sched* sched = make(n, pools);
-  if (sched != nullptr) sched->kind = kind;
-  return sched;
+  if (sched == nullptr) return nullptr;
+  sched->kind = kind;
+  if (kind != WEFT_SCHED_PACKING) return sched;
+  sched->packing = packing_create(sched);
+  if (sched->packing != nullptr) return sched;
+  sched_destroy(sched);
+  return nullptr;
 }
 
 Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
@@ -163,6 +170,7 @@ void sched_destroy(Sched* sched) noexcept {
     sched->pools[i]->schedulers.fetch_sub(1, std::memory_order_release);
   }
   delete sched->own_pool;
+  packing_destroy(sched->packing);
   if (sched->pools != sched->few) delete[] sched->pools;
   delete sched;
 }

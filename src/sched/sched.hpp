@@ -15,6 +15,7 @@
 
 namespace weft::rt {
 
+struct Packing;
 struct Pool;
 struct Waiter;
 struct Worker;
@@ -35,6 +36,7 @@ struct Sched {
   Pool** pools = few;  // or an array of its own
   size_t pool_count = 0;
   Pool* own_pool = nullptr;  // made for it, freed with it
+  Packing* packing = nullptr;  // PACKING's; whoever runs it
   // whoever runs it: BASIC's turns
   uint32_t round = 0;    // from one to the next: so many picks
   uint32_t turn_at = 0;  // the worker's tick at the next one

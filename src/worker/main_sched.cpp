@@ -81,6 +81,7 @@ bool add_joiner(Worker* worker, Waiter* waiter) noexcept {
 void set_main_sched(Worker* worker, Sched* sched) noexcept {
   if (Sched* old = worker->sched) {
     old->pools[0]->unsettle();
+    old->pools[0]->begins(worker, false);
     set_consumer(worker, old, false);
     old->worker.store(nullptr, std::memory_order_release);
   }
@@ -93,6 +94,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
   set_consumer(worker, sched, true);
+  if (sched->packing != nullptr) worker->home->begins(worker, true);
   note_suspension(worker);
   packing_changed();
 }

@@ -403,6 +403,7 @@ void worker_destroy(Worker* worker) noexcept {
   runtime.workers[worker->index].store(nullptr, std::memory_order_release);
   Sched* sched = worker->sched;
   sched->pools[0]->unsettle();
+  sched->pools[0]->begins(worker, false);
   sched->worker.store(nullptr, std::memory_order_release);
   for (size_t i = 0; i < sched->pool_count; ++i) {
     sched->pools[i]->consumers[worker->index / 64].fetch_and(~(uint64_t{1} << (worker->index % 64)));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "sched/packing.hpp"
 #include "support/forked_child.hpp"
 #include "support/preempting.hpp"
 #include "worker/runtime.hpp"
@@ -372,6 +373,126 @@ TEST_P(PackingTicks, APinnedOneComputesWhereItBelongs) {
   EXPECT_TRUE(wait_until([&] { return turns > before + 1000; }));
   stop = true;
   EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+// ---- a group of workers with the packing scheduler
+
+class PackingGroup : public PreemptingTest, public testing::WithParamInterface<Slicing> {
+ protected:
+  PackingGroup() : PreemptingTest(1, GetParam().mode, GetParam().kind) {}
+  void SetUp() override {
+    PreemptingTest::SetUp();
+    before_ = weft_worker_sched(weft_worker_get(0));
+    for (weft_pool_t& pool : pools_) ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+    for (unsigned i = 0; i < kAll; ++i) {
+      weft_pool_t own_first[kAll];
+      for (unsigned j = 0; j < kAll; ++j) own_first[j] = pools_[(i + j) % kAll];
+      ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_PACKING, kAll, own_first, &scheds_[i])));
+      if (i != 0) {
+        ASSERT_TRUE(ok(weft_worker_create(scheds_[i], &workers_[i])));
+      }
+    }
+    ASSERT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), scheds_[0])));
+  }
+  void TearDown() override {
+    EXPECT_TRUE(ok(weft_workers_set_active(1)));
+    EXPECT_TRUE(wait_until([] { return here() == 0; }));  // main's pool is the group's as well
+    EXPECT_TRUE(ok(weft_worker_set_sched(weft_worker_get(0), before_)));
+    weft_yield();
+    for (unsigned i = 1; i < kAll; ++i) EXPECT_TRUE(ok(weft_worker_free(&workers_[i])));
+    for (weft_sched_t& sched : scheds_) EXPECT_TRUE(ok(weft_sched_free(&sched)));
+    for (weft_pool_t& pool : pools_) EXPECT_TRUE(ok(weft_pool_free(&pool)));
+    PreemptingTest::TearDown();
+  }
+  weft_pool_t pool(unsigned i) const { return pools_[i]; }
+
+ private:
+  weft_sched_t before_ = nullptr;
+  weft_sched_t scheds_[kAll] = {};
+  weft_pool_t pools_[kAll] = {};
+  weft_worker_t workers_[kAll] = {};
+};
+INSTANTIATE_TEST_SUITE_P(
+    All, PackingGroup,
+    testing::Values(Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_SIGNAL_YIELD, kAll},
+                    Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING, kAll},
+                    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, kAll},
+                    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, kAll}),
+    name_of);
+
+// On one worker the machine has no say in who gets how much: each has the same number of slices, to within the bound.
+TEST_P(PackingGroup, EqualUnitsMakeEqualProgressDownToOneWorker) {
+  std::atomic<bool> stop{false};
+  struct alignas(64) Progress {
+    std::atomic<uint64_t> turns{0};
+  } progress[kAll];
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < kAll; ++i) {
+    calls.push_back(std::make_unique<Call>([&, i] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        progress[i].turns.fetch_add(1, std::memory_order_relaxed);
+        spin_once();
+      }
+    }));
+    weft_unit_attr_t attr = default_attr();
+    attr.pool = pool(i);
+    units.push_back(calls.back()->ult(&attr));
+  }
+  for (unsigned n : {3u, 2u, 1u}) {
+    ASSERT_TRUE(ok(weft_workers_set_active(n)));
+    uint64_t before[kAll];
+    for (unsigned i = 0; i < kAll; ++i) before[i] = progress[i].turns;
+    weft_sleep(300'000'000);
+    uint64_t sum = 0, least = UINT64_MAX;
+    for (unsigned i = 0; i < kAll; ++i) {
+      const uint64_t done = progress[i].turns - before[i];
+      EXPECT_GT(done, 0u) << "unit " << i << " on " << n;
+      sum += done;
+      least = std::min(least, done);
+    }
+    if (n == 1) {
+      EXPECT_GT(least, sum / kAll / 2) << "of " << sum;
+    }
+  }
+  stop = true;
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+// One pool is full, and its worker computes: no active worker idles meanwhile.
+TEST_P(PackingGroup, WhoeverFindsNothingTakesFromOthers) {
+  ASSERT_TRUE(ok(weft_workers_set_active(2)));
+  std::atomic<bool> stop{false};
+  std::atomic<unsigned> seen{0};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  weft_unit_attr_t attr = default_attr();
+  attr.pool = pool(1);
+  for (unsigned i = 0; i < 4; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        seen.fetch_or(1u << here(), std::memory_order_relaxed);
+        weft_yield();
+      }
+    }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  EXPECT_TRUE(wait_until([&] { return (seen & 3) == 3; }));
+  stop = true;
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST(PackingSched, PoolsOfOneConsumerAreRefused) {
+  weft_options_t options{};
+  options.workers = 2;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  weft_sched_t sched;
+  weft_pool_t pools[2] = {weft_worker_pool(weft_worker_get(0)), nullptr};
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_sched_create(WEFT_SCHED_PACKING, 1, pools, &sched)));
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPSC, &pools[1])));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_sched_create(WEFT_SCHED_PACKING, 1, &pools[1], &sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pools[1])));
+  EXPECT_TRUE(ok(weft_finalize()));
 }
 
 }  // namespace
