@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <new>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "worker/worker.hpp"
@@ -68,7 +69,17 @@ void PriorityOrder::push(Unit* unit, uint32_t) noexcept {
   const uint32_t level = unit->priority;
   unit->slot.store(level, std::memory_order_relaxed);
   lists_[level].push_back(unit);
-  waiting_ |= 1u << level;
+  set_waiting(waiting_ | 1u << level);
+}
+
+// Relaxed: a tick's handler looks, which comes again.
+void PriorityOrder::set_waiting(uint32_t levels) noexcept {
+  std::atomic_ref(waiting_).store(levels, std::memory_order_relaxed);
+}
+
+int PriorityOrder::highest() const noexcept {
+  const uint32_t waiting = std::atomic_ref(const_cast<uint32_t&>(waiting_)).load(std::memory_order_relaxed);
+  return static_cast<int>(std::bit_width(waiting)) - 1;
 }
 
 Unit* PriorityOrder::pop(uint32_t) noexcept {
@@ -94,7 +105,7 @@ void PriorityOrder::take(Unit* unit) noexcept {
 }
 
 void PriorityOrder::removed(uint32_t level) noexcept {
-  if (lists_[level].empty()) waiting_ &= ~(1u << level);
+  if (lists_[level].empty()) set_waiting(waiting_ & ~(1u << level));
 }
 
 // ---- membership
@@ -164,6 +175,12 @@ bool SharedListPool<Order>::claim_fresh(Unit* unit) {
   }
   lock_.unlock();
   return claimed;
+}
+
+template <class Order>
+int SharedListPool<Order>::highest() noexcept {
+  if constexpr (std::is_same_v<Order, PriorityOrder>) return order_.highest();
+  return Pool::highest();
 }
 
 template <class Order>
@@ -257,6 +274,14 @@ bool OwnedListPool<Order>::try_claim(Worker* worker, Unit* unit) {
   left(unit);
   count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return true;
+}
+
+template <class Order>
+int OwnedListPool<Order>::highest() noexcept {
+  if constexpr (std::is_same_v<Order, PriorityOrder>) {
+    if (inbox_count_.load(std::memory_order_relaxed) == 0) return order_.highest();
+  }
+  return Pool::highest();  // of what is in the inbox only the consumer knows
 }
 
 // The caller consumes.

@@ -77,9 +77,12 @@ class PriorityOrder {
   void for_each(F&& f) const {
     for (int level = WEFT_PRIORITIES; level-- > 0;) lists_[level].for_each(f);
   }
+  // -1: empty. Anybody may ask.
+  int highest() const noexcept;
 
  private:
   void removed(uint32_t level) noexcept;
+  void set_waiting(uint32_t levels) noexcept;
 
   UnitList lists_[WEFT_PRIORITIES];
   uint32_t waiting_ = 0;  // bit p: lists_[p] is not empty
@@ -109,6 +112,7 @@ class SharedListPool final : public ListPool {
   Unit* pop(Worker* worker) override;
   size_t size() override { return count_.load(std::memory_order_relaxed); }
   bool try_claim(Worker* worker, Unit* unit) override;
+  int highest() noexcept override;
   void forget_units() noexcept override;
   // try_claim(), whoever the caller is.
   bool claim_fresh(Unit* unit);
@@ -133,6 +137,7 @@ class OwnedListPool final : public ListPool {
   // Never less than what is in it; a unit on its way from the inbox may be counted twice.
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;
+  int highest() noexcept override;
   void forget_units() noexcept override;
 
  private:

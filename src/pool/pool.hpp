@@ -30,6 +30,9 @@ struct Pool {
   virtual void push(Worker* worker, Unit* unit) = 0;
   virtual Unit* pop(Worker* worker) = 0;
   virtual size_t size() = 0;
+  // Of a pool of kind PRIORITY: the highest priority of what waits there, or a higher one where that is not known;
+  // -1: nothing waits. Any thread; async-signal-safe.
+  virtual int highest() noexcept { return WEFT_PRIORITIES - 1; }
   // Takes this fresh unit out if it is here. Built-in pools only.
   virtual bool try_claim(Worker*, Unit*) { return false; }
   // Takes this unit out if it is here. Built-in pools only.

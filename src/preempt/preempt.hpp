@@ -37,6 +37,9 @@ bool preempt_others_wait(Worker* worker) noexcept;
 // Whether one waits in its lane, or in a pool that would have told of it. Async-signal-safe.
 bool preempt_units_wait(const Worker* worker) noexcept;
 
+// Whether its scheduler goes by priority: whoever has a higher one than what runs is to wait an interval at most.
+bool preempt_by_priority(const Worker* worker) noexcept;
+
 // The next tick, on the carrier's timer.
 void preempt_arm(Klt* carrier, Worker* worker) noexcept;
 // Soon, because something was in the way this time.

@@ -33,18 +33,44 @@ weft_preemption_t kind_of(const Unit* unit) noexcept {
   return preempt_settings.kind.load(std::memory_order_relaxed);
 }
 
-bool any_pool_has_units(Worker* worker) noexcept {
-  const Sched* sched = worker->sched;
-  if (sched->packing != nullptr) {
-    const Unit* unit = klt_current();
-    return packing_others_wait(sched, unit != nullptr ? unit->pool.load(std::memory_order_relaxed) : nullptr);
-  }
+enum class Waiting {
+  kNobody,  // who would run in its place
+  kOthers,
+  kHigher,  // of higher priority
+};
+
+bool is_among(const Pool* pool, const Sched* sched) noexcept {
+  return std::find(sched->pools, sched->pools + sched->pool_count, pool) != sched->pools + sched->pool_count;
+}
+
+// How full it is only the user's own function can tell, which is not for a signal handler.
+bool may_have_units(Pool* pool) noexcept { return !pool->builtin || pool->size() != 0; }
+
+// In the unit's own pool.
+Waiting who_waits_beside(Pool* pool, const Unit* unit) noexcept {
+  if (!may_have_units(pool)) return Waiting::kNobody;
+  if (!pool->builtin || pool->kind != WEFT_POOL_PRIORITY) return Waiting::kOthers;
+  const int highest = pool->highest();
+  if (highest > unit->priority) return Waiting::kHigher;
+  return highest == unit->priority ? Waiting::kOthers : Waiting::kNobody;
+}
+
+// In the pools of its scheduler. One that goes by priority would take up a unit again that is above all that wait.
+Waiting who_waits_in_pools(const Sched* sched, const Unit* unit) noexcept {
+  const Pool* home = unit->pool.load(std::memory_order_relaxed);
+  if (sched->packing != nullptr) return packing_others_wait(sched, home) ? Waiting::kOthers : Waiting::kNobody;
+  const bool by_rank = sched->kind == WEFT_SCHED_PRIORITY && !sched->user && is_among(home, sched);
+  Waiting found = Waiting::kNobody;
   for (size_t i = 0; i < sched->pool_count; ++i) {
     Pool* pool = sched->pools[i];
-    // How full it is only the user's own function can tell, which is not for a signal handler.
-    if (!pool->builtin || pool->size() != 0) return true;
+    if (pool == home) {
+      found = std::max(found, who_waits_beside(pool, unit));
+      if (by_rank) break;
+    } else if (may_have_units(pool)) {
+      found = std::max(found, by_rank ? Waiting::kHigher : Waiting::kOthers);
+    }
   }
-  return false;
+  return found;
 }
 
 // Off the unit's stack the handler's floating-point control words, the kernel's, would go on: the worker gets back those
@@ -110,7 +136,26 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
   preempt_arm_soon(self);
 }
 
+bool scheduler_is_wanted(const Worker* worker) noexcept {
+  return worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker);
+}
+
+// For this unit's place.
+Waiting who_waits(const Worker* worker, const Unit* unit) noexcept {
+  const Waiting found = who_waits_in_pools(worker->sched, unit);
+  if (found != Waiting::kNobody) return found;
+  const bool more = worker->lane.has_unit() && !is_among(&worker->lane, worker->sched);
+  return more || scheduler_is_wanted(worker) ? Waiting::kOthers : Waiting::kNobody;
+}
+
 }  // namespace
+
+bool preempt_by_priority(const Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  return sched->kind == WEFT_SCHED_PRIORITY ||
+         std::any_of(sched->pools, sched->pools + sched->pool_count,
+                     [](const Pool* pool) { return pool->kind == WEFT_POOL_PRIORITY; });
+}
 
 bool preempt_units_wait(const Worker* worker) noexcept {
   if (worker->lane.has_unit()) return true;
@@ -121,10 +166,10 @@ bool preempt_units_wait(const Worker* worker) noexcept {
 }
 
 bool preempt_others_wait(Worker* worker) noexcept {
-  const Lane& lane = worker->lane;
-  if (worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker)) return true;
-  if (worker->suspended.load(std::memory_order_relaxed)) return true;
-  return lane.has_unit() || any_pool_has_units(worker);
+  const Sched* sched = worker->sched;
+  return scheduler_is_wanted(worker) || worker->lane.has_unit() ||
+         worker->suspended.load(std::memory_order_relaxed) ||
+         std::any_of(sched->pools, sched->pools + sched->pool_count, may_have_units);
 }
 
 void preempt_tick_again(Klt* self, Worker* worker) noexcept {
@@ -134,7 +179,9 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept {
     if (!preempt_others_wait(worker)) return preempt_rest(worker);
     std::atomic<uint32_t>& periods = worker->preempt.periods;
     const uint32_t now = periods.load(std::memory_order_relaxed);
-    if (!preempt_same_unit(worker)) periods.store(std::min(2 * now, kMostPeriods), std::memory_order_relaxed);
+    // Not where one of higher priority may come: that gets the worker within an interval.
+    const uint32_t most = preempt_by_priority(worker) ? 1 : kMostPeriods;
+    if (!preempt_same_unit(worker)) periods.store(std::min(2 * now, most), std::memory_order_relaxed);
   }
   preempt_arm(self, worker);
 }
@@ -151,8 +198,10 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
   if (hands_on) {
     let_scheduler_look(worker);
-  } else if (!preempt_others_wait(worker) || (mode == PreemptMode::Auto && !preempt_same_unit(worker))) {
-    return preempt_tick_again(self, worker);
+  } else {
+    const Waiting who = who_waits(worker, unit);
+    const bool lets_others = mode == PreemptMode::Auto && !preempt_same_unit(worker);
+    if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
   }
   worker->preempt.periods.store(1, std::memory_order_relaxed);
   // It is bound to its KLT in any case.

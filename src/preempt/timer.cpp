@@ -21,8 +21,9 @@ uint64_t progress(const Worker* worker) noexcept {
          stats.forks.load(std::memory_order_relaxed) + stats.switches.load(std::memory_order_relaxed);
 }
 
-uint64_t round_to(uint64_t time, uint64_t grid, uint64_t phase) noexcept {
-  return (time + grid / 2 - phase) / grid * grid + phase;
+// early: not to a later one.
+uint64_t round_to(uint64_t time, uint64_t grid, uint64_t phase, bool early) noexcept {
+  return (time + (early ? 0 : grid / 2) - phase) / grid * grid + phase;
 }
 
 // The grid is one of the clock, not of the worker's past: so it is the same after workers have come and gone.
@@ -31,9 +32,10 @@ uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
   const uint64_t interval = now.interval.load(std::memory_order_relaxed);
   const unsigned workers = workers_active();
   const uint64_t phase = interval / workers * (worker->index % workers);
-  if (now.align == PreemptAlign::Spread) return round_to(time, interval, phase);
-  if (interval < now.kernel_tick) return round_to(time, interval, 0);
-  return round_to(time, now.kernel_tick, 0);
+  const bool early = preempt_by_priority(worker);
+  if (now.align == PreemptAlign::Spread) return round_to(time, interval, phase, early);
+  if (interval < now.kernel_tick) return round_to(time, interval, 0, early);
+  return round_to(time, now.kernel_tick, 0, early);
 }
 
 void set(Klt* klt, uint64_t deadline) noexcept {
