@@ -22,6 +22,8 @@ TITLES = {
     "idle_cpu": "CPU time of an idle process, two workers",
     "memory_per_ult": "A million suspended ULTs",
     "init_finalize": "Start and stop the runtime",
+    "preempt_latency": "From waking a unit of high priority to its running, all CPUs busy",
+    "packing": "Equal units on fewer workers; time by the ideal one",
 }
 
 
@@ -45,6 +47,16 @@ def synchronisation_cases():
         yield "timer_lateness", 1, {"n": "100000", "rate": rate, "for": "5"}
 
 
+def preemption_cases():
+    for kind in ("klt_switching", "signal_yield"):
+        for mode in ("on", "auto"):
+            yield "preempt_latency", 2, {"kind": kind, "mode": mode, "interval_us": "1000"}
+    packed = [("8", active) for active in ("1", "2", "3", "5", "8")] + [("28", "1"), ("28", "2"), ("7", "2"), ("3", "2")]
+    for threads, active in packed:
+        for preemption in ("klt_switching", "signal_yield", "none"):
+            yield "packing", 2, {"threads": threads, "active": active, "preemption": preemption}
+
+
 def cases():
     """Yields (benchmark, workers, params); params are given to the programs as --param."""
     for join in ("oldest_first", "newest_first", "by_scheduler"):
@@ -53,6 +65,7 @@ def cases():
     for benchmark in ("create_join_tasklet", "yield", "yield_to", "mutex_uncontended"):
         yield benchmark, 1, {}
     yield from synchronisation_cases()
+    yield from preemption_cases()
     for workers in (1, 2):
         yield "fib", workers, {"n": "35"}
         yield "skynet", workers, {}
@@ -83,6 +96,10 @@ LEFT_OUT = [
     ("uts", {}, "go", "the node kernel is C++, and every library must run the same one"),
     ("fib", {}, "pthread", "15 million kernel threads"),
     ("skynet", {}, "pthread", "1.1 million kernel threads"),
+    ("preempt_latency", {"kind": "signal_yield"}, "pthread", "the kernel has one kind of preemption"),
+    ("preempt_latency", {"mode": "auto"}, "pthread", "the kernel has one kind of preemption"),
+    ("packing", {"preemption": "signal_yield"}, "pthread", "the kernel has one kind of preemption"),
+    ("packing", {"preemption": "none"}, "pthread", "the kernel has one kind of preemption"),
     ("cond_pingpong", {"sides": "apart"}, "massivethreads", "it cannot hold a thread on a worker"),
     ("channel_pingpong", {"capacity": "0"}, "qthreads", "a full/empty bit word holds one element"),
 ]
@@ -117,6 +134,9 @@ TARGETS = [
     ("idle_cpu", 2, {}, ("at_most", 0.1)),
     ("wake_latency", 2, {"what": "wake"}, ("times", {"what": "futex"}, 1.3)),
     ("init_finalize", None, {"what": "again"}, ("at_most", 500)),
+    ("preempt_latency", 2, {"interval_us": "1000", "what": "p99"}, ("at_most", 1100)),
+    ("packing", 2, {"preemption": "klt_switching"}, ("at_most", 1.05)),
+    ("packing", 2, {"preemption": "signal_yield"}, ("at_most", 1.05)),
 ]
 
 
