@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "support/preempting.hpp"
@@ -94,6 +96,10 @@ void spawn(const Part& part, Random& random) {
     weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
     attr.preemption = any ? kKinds[random.below(4)] : part.kind;
     if (random.below(4) == 0) attr.stack_size = 128 << 10;
+    if (random.below(8) == 0) {
+      attr.worker = weft_worker_get(random.below(weft_worker_count()));
+      attr.pinned = random.below(2) == 0;
+    }
     parts[i] = {part.shared, part.seed * 31 + i + 1, part.depth + 1,
                 attr.preemption == WEFT_PREEMPTION_DEFAULT ? WEFT_PREEMPTION_KLT_SWITCHING : attr.preemption};
     weft_ult_create(run, &parts[i], &attr, &units[i]);
@@ -121,6 +127,29 @@ void run(void* part_arg) {
   }
 }
 
+// Suspends workers and has them go on, from a thread of its own, for as long as it lives.
+class Packer {
+ public:
+  explicit Packer(uint64_t seed) : thread_([this, seed] {
+    Random random(seed);
+    const unsigned workers = weft_worker_count();
+    while (!end_) {
+      EXPECT_TRUE(ok(weft_workers_set_active(1 + random.below(workers))));
+      std::this_thread::sleep_for(std::chrono::microseconds(50 + random.below(1000)));
+    }
+  }) {}
+  Packer(const Packer&) = delete;
+  Packer& operator=(const Packer&) = delete;
+  ~Packer() {
+    end_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> end_{false};
+  std::thread thread_;
+};
+
 class PreemptStress : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Workers, PreemptStress, testing::Values(1u, 2u, 4u));
 
@@ -139,11 +168,14 @@ TEST_P(PreemptStress, RandomPrograms) {
     ASSERT_TRUE(ok(weft_preemption_set_mode(seed % 3 == 0 ? WEFT_PREEMPTION_AUTO : WEFT_PREEMPTION_ON)));
     ASSERT_TRUE(ok(weft_preemption_set_interval(100'000 + seed % 5 * 50'000)));
     Shared shared;
+    std::optional<Packer> packer;
+    if (seed % 2 == 0) packer.emplace(seed);
     for (unsigned round = 0; round < 20; ++round) {
       Part part{&shared, seed * 1000 + round, 0, WEFT_PREEMPTION_KLT_SWITCHING};
       Random random(part.seed);
       spawn(part, random);
     }
+    packer.reset();
     EXPECT_EQ(shared.counted, shared.expected);
     EXPECT_EQ(shared.counted_foreign, shared.expected_foreign);
     const weft_preemption_info_t info = preemption_info();
