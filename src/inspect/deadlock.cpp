@@ -11,9 +11,9 @@
 
 #include "inspect/dump.hpp"
 #include "klt/klt.hpp"
-#include "klt/time_slice.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 
 namespace weft::rt {
@@ -58,7 +58,7 @@ unsigned foreign_among(const char* records, size_t bytes) noexcept {
     const auto* entry = reinterpret_cast<const Entry*>(records + at);
     at += entry->length;
     const int tid = std::atoi(entry->name);
-    if (tid > 0 && !is_klt(tid) && !preempt_is_maker(tid)) ++foreign;
+    if (tid > 0 && !is_klt(tid) && !is_spare_maker(tid)) ++foreign;
   }
   return foreign;
 }

@@ -27,8 +27,6 @@ void preempt_stop() noexcept;
 void preempt_remove() noexcept;
 // In a forked child, in its one thread. worker: null: the runtime stayed behind.
 void preempt_become_child(Klt* self, Worker* worker) noexcept;
-// One of ours that is no KLT.
-bool preempt_is_maker(int tid) noexcept;
 
 // By how much a stack of a size that the program has asked for is to be larger: the frame of a signal lies there while the
 // ULT is away, and the handler runs there. 0: there are no ticks.

@@ -11,6 +11,7 @@
 #include "preempt/preempt.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 
 namespace weft::rt {
 
@@ -65,7 +66,7 @@ int preempt_set_mode(PreemptMode mode) noexcept {
   const PreemptMode before = preempt_mode.exchange(mode, std::memory_order_seq_cst);
   int error = WEFT_OK;
   // From here on every thread that starts gives itself one.
-  if (mode != PreemptMode::Off && !(give_timers() && preempt_start_maker())) {
+  if (mode != PreemptMode::Off && !(give_timers() && spare_maker_start())) {
     preempt_mode.store(before, std::memory_order_seq_cst);
     error = WEFT_ERR_UNSUPPORTED;
   }
@@ -92,18 +93,18 @@ size_t preempt_stack_room() noexcept {
 
 void preempt_stop() noexcept {
   preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
-  preempt_stop_maker();
+  spare_maker_stop();
 }
 
 void preempt_become_child(Klt* self, Worker* worker) noexcept {
-  preempt_forget_maker();
+  spare_maker_forget();
   if (preempt_off()) return;
   if (worker == nullptr) {
     preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);
     preempt_remove();
     return;
   }
-  if (!san::kSignalsComeLate) preempt_start_maker();  // ThreadSanitizer's forked children cannot start threads
+  if (!san::kSignalsComeLate) spare_maker_start();  // ThreadSanitizer's forked children cannot start threads
   preempt_goes_on(self, worker);
 }
 

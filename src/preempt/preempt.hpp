@@ -51,11 +51,4 @@ void preempt_restart_all() noexcept;
 // Since the last call of preempt_arm() one unit has run on the worker, and no other.
 bool preempt_same_unit(const Worker* worker) noexcept;
 
-// Spare KLTs are made by a thread of its own: whoever runs a worker must not wait for a lock of the C library's,
-// which the ULT that is to be captured may hold. Async-signal-safe.
-void preempt_want_spares() noexcept;
-bool preempt_start_maker() noexcept;
-void preempt_stop_maker() noexcept;
-void preempt_forget_maker() noexcept;
-
 }  // namespace weft::rt

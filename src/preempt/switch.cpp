@@ -15,6 +15,7 @@
 #include "sched/packing.hpp"
 #include "worker/packing.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -132,7 +133,7 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
   worker->stats.klt_switches.store(worker->stats.klt_switches.load(std::memory_order_relaxed) - 1,
                                    std::memory_order_relaxed);
   count(worker->stats.put_off);
-  preempt_want_spares();
+  spare_maker_call();
   preempt_arm_soon(self);
 }
 

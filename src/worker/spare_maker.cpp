@@ -1,7 +1,10 @@
-// maker.cpp: the thread that makes spare KLTs, so that a handler finds one.
+// spare_maker.cpp: see spare_maker.hpp.
 //
-// A ULT may be captured inside malloc. A worker that made its next KLT itself could then wait for a lock that only that
-// ULT gives back, when its turn comes on this very worker. This thread carries no worker, and waits for nobody else.
+// A handler makes none. And a ULT may be captured inside malloc, or its worker be taken there: a worker that made its next
+// KLT itself could then wait for a lock that only that ULT gives back, when its turn comes on this very worker. This
+// thread carries no worker, and waits for nobody else.
+#include "worker/spare_maker.hpp"
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,7 +14,6 @@
 
 #include "klt/process_gate.hpp"
 #include "os/futex.hpp"
-#include "preempt/preempt.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -76,13 +78,13 @@ void say(Wish what) noexcept {
 
 }  // namespace
 
-void preempt_want_spares() noexcept {
+void spare_maker_call() noexcept {
   uint32_t nothing = kNothing;
   // Release, pairs with the acquire of the maker. It has to end, or knows already: let it.
   if (wish.compare_exchange_strong(nothing, kMore, std::memory_order_release)) futex_wake(wish, 1);
 }
 
-bool preempt_start_maker() noexcept {
+bool spare_maker_start() noexcept {
   if (started) return true;
   wish.store(kMore, std::memory_order_relaxed);
   sigset_t all, before;
@@ -93,15 +95,15 @@ bool preempt_start_maker() noexcept {
   return started;
 }
 
-bool preempt_is_maker(int tid) noexcept { return maker_tid.load(std::memory_order_relaxed) == tid; }
+bool is_spare_maker(int tid) noexcept { return maker_tid.load(std::memory_order_relaxed) == tid; }
 
-void preempt_stop_maker() noexcept {
+void spare_maker_stop() noexcept {
   if (!started) return;
   say(kEnd);
   pthread_join(maker, nullptr);
   started = false;
 }
 
-void preempt_forget_maker() noexcept { started = false; }
+void spare_maker_forget() noexcept { started = false; }
 
 }  // namespace weft::rt

@@ -1,0 +1,15 @@
+// spare_maker.hpp: the thread that makes spare KLTs, so that whoever needs one at once finds it.
+#pragma once
+
+namespace weft::rt {
+
+// False: the kernel refused the thread.
+bool spare_maker_start() noexcept;
+void spare_maker_stop() noexcept;
+// In a forked child, where it is no more.
+void spare_maker_forget() noexcept;
+// There are none, or too few. Async-signal-safe.
+void spare_maker_call() noexcept;
+bool is_spare_maker(int tid) noexcept;
+
+}  // namespace weft::rt
