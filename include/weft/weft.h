@@ -464,6 +464,7 @@ WEFT_API int weft_dump_unit(int fd, weft_unit_t unit);
 }
 #endif
 
+#include "weft/block.h"
 #include "weft/preempt.h"
 #include "weft/sync.h"
 

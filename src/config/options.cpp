@@ -89,6 +89,20 @@ constexpr Option kTable[] = {
      "The signal of the tick. `auto`: the last real-time signal that nobody handles. The program must have no use for "
      "it itself.",
      store<&Options::preemption_signal>},
+    {"WEFT_BLOCKING", OptionType::Word, "off", 0, 0, "off|on|auto",
+     "Whether a worker goes on with other units while the ULT that runs on it blocks in the kernel: in a system call, a "
+     "page fault, a lock of a foreign library. `auto`: where a unit waits for that worker; `on`: also where none does, "
+     "so that it can take one from others (docs/blocking.md).",
+     store<&Options::blocking>},
+    {"WEFT_BLOCKING_RUNG", OptionType::Word, "auto", 0, 0, "auto|perf|proc",
+     "How it is seen that a kernel thread blocks. `perf`: from the kernel's records of its context switches, which need "
+     "no privilege where kernel.perf_event_paranoid is 2 or less; `proc`: from /proc, slower. `auto`: the first of these "
+     "that the system grants.",
+     store<&Options::blocking_rung>},
+    {"WEFT_BLOCKING_KLTS", OptionType::Number, "512", 1, 32768, "",
+     "How many ULTs may block in the kernel without their workers, each with a kernel thread of its own. One more keeps "
+     "its worker, unless all workers would stand still.",
+     store<&Options::blocking_klts>},
 };
 
 void warn(const Option& option, const char* text) noexcept try {

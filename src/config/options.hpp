@@ -43,6 +43,21 @@ enum class PreemptAlign {
   Spread,  // spread over the interval, so that no two workers' fire together
 };
 
+// Whether a worker is taken from a kernel thread that blocks in the kernel.
+enum class BlockMode : std::uint32_t {
+  Off,
+  On,
+  Auto,  // only while a unit waits for it
+};
+
+// How it is seen that one does.
+enum class BlockRung {
+  Auto,  // the best that is granted
+  Perf,  // the kernel's records of context switches
+  Proc,  // the files of /proc
+  None,
+};
+
 // CPUs as the user listed them: the order counts.
 struct CpuList {
   static constexpr int kCapacity = 1024;
@@ -66,6 +81,9 @@ struct Options {
   int preemption_interval_us = 0;
   PreemptAlign preemption_align = PreemptAlign::Tick;
   int preemption_signal = 0;  // 0: one that nobody uses
+  BlockMode blocking = BlockMode::Off;
+  BlockRung blocking_rung = BlockRung::Auto;
+  int blocking_klts = 0;
 };
 
 // Where a value comes from: the name of an environment variable to its text, or null.

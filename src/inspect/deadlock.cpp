@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "inspect/dump.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
@@ -58,7 +59,7 @@ unsigned foreign_among(const char* records, size_t bytes) noexcept {
     const auto* entry = reinterpret_cast<const Entry*>(records + at);
     at += entry->length;
     const int tid = std::atoi(entry->name);
-    if (tid > 0 && !is_klt(tid) && !is_spare_maker(tid)) ++foreign;
+    if (tid > 0 && !is_klt(tid) && !is_spare_maker(tid) && !block_is_scout(tid)) ++foreign;
   }
   return foreign;
 }

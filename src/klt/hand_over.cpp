@@ -6,18 +6,24 @@
 #include "arch/pause.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
-#include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
 #include "worker/packing.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
+
+constinit std::atomic<uint32_t> ults_in_kernel{0};
+
 namespace {
 
 constexpr unsigned kSpinsBeforeYield = 1000;
 constinit std::atomic<HandOverHook> hook{nullptr};
+
+// What a unit that was in the kernel is counted as.
+void count_return() noexcept { ults_in_kernel.fetch_sub(1, std::memory_order_relaxed); }
 
 void wait_a_little(unsigned& spins) noexcept {
   if (++spins < kSpinsBeforeYield) {
@@ -32,6 +38,8 @@ Worker* come_back(Klt* self) noexcept {
   Unit* unit = self->current.load(std::memory_order_relaxed);
   WEFT_CHECK(unit != nullptr);
   self->take.store(Take::kNone, std::memory_order_relaxed);
+  count_return();
+  block_came_back(self);
   unit_transition(unit, UnitState::kReady);
   make_ready(nullptr, unit);
   klt_sleep(self);
@@ -120,7 +128,9 @@ void give_begin(Klt* self) noexcept {
   }
 }
 
-void hand_to(Worker* worker, Klt* to) noexcept {
+namespace {
+
+void set_carrier(Worker* worker, Klt* to) noexcept {
   san::release(worker);
   to->worker.store(worker, std::memory_order_release);
   // Sequentially consistent, pairs with a hungry worker that counts itself and then tells the carrier it
@@ -131,6 +141,12 @@ void hand_to(Worker* worker, Klt* to) noexcept {
   if (worker->suspended.load(std::memory_order_seq_cst)) {
     to->attention.fetch_or(attention::kSuspend, std::memory_order_relaxed);
   }
+}
+
+}  // namespace
+
+void hand_to(Worker* worker, Klt* to) noexcept {
+  set_carrier(worker, to);
   // It wakes up where it is to run. Asleep it is moved for free; awake, the CPU that it was bound to would have
   // to run it first, which may be another worker's, and busy.
   bind_carrier(to, worker);
@@ -317,11 +333,10 @@ void take_retract(Worker* worker, Klt* victim) noexcept {
   victim->take.store(Take::kNone, std::memory_order_release);
 }
 
-bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
-  if (worker->parent == nullptr && !prepare_next_stack(worker)) {
-    take_retract(worker, victim);
-    return false;
-  }
+namespace {
+
+// The victim's unit is the victim's from here on, and the worker the caller's.
+void separate(Worker* worker, Klt* victim) noexcept {
   Unit* unit = victim->current.load(std::memory_order_relaxed);
   detach_stack(worker, unit);
   unit->host->captive = victim;
@@ -330,9 +345,56 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
   unit_transition(unit, UnitState::kInKernel);
   worker->left = {nullptr, nullptr, nullptr};
   count(worker->stats.handovers);
-  // Release, pairs with the acquire in guard_enter_slow(): the unit is the victim's from here on.
+  ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
+  // Release, pairs with the acquire in guard_enter_slow().
   victim->take.store(Take::kTaken, std::memory_order_release);
-  hand_to(worker, to);
+}
+
+}  // namespace
+
+bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) {
+    take_retract(worker, victim);
+    return false;
+  }
+  separate(worker, victim);
+  if (klt_register_valid() && to == klt_self()) {
+    set_carrier(worker, to);
+  } else {
+    hand_to(worker, to);
+  }
+  return true;
+}
+
+bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
+  Unit* next = next_captive(worker);
+  if (next == nullptr) return false;
+  separate(worker, victim);
+  hand_to(worker, release_captive(worker, next));
+  return true;
+}
+
+bool leave_for_kernel() noexcept {
+  Klt* self = klt_self();
+  Worker* worker = guard_worker();
+  Unit* unit = klt_current();
+  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
+  Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
+  if (to == nullptr) return false;
+  give_begin(self);
+  detach_stack(worker, unit);
+  unit->host->captive = self;
+  self->held.store(unit, std::memory_order_relaxed);
+  self->state.store(KltState::kCaptive, std::memory_order_release);
+  unit_transition(unit, UnitState::kInKernel);
+  worker->left = {nullptr, nullptr, nullptr};
+  ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
+  give_worker(self, worker, to);
+  // Nobody looks for a worker here any more; only this KLT reads it, when it comes in again.
+  self->take.store(Take::kTaken, std::memory_order_relaxed);
+  self->guard.store(kGuardDown, std::memory_order_release);
   return true;
 }
 

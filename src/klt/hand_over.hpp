@@ -35,12 +35,21 @@ bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept;
 Klt* take_begin(Worker* worker) noexcept;
 void take_retract(Worker* worker, Klt* victim) noexcept;
 // The victim stays without a worker, its ULT InKernel and captive; the worker goes to `to`.
-// False: no stack to go on with: retracted.
+// False: no stack to go on with: retracted. `to`: asleep, or the caller, if that is a KLT without a worker.
 bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept;
+// The same for the KLT that sleeps inside the unit that comes next. False: there is no such one, and nothing has happened.
+bool take_for_next_captive(Worker* worker, Klt* victim) noexcept;
 
 // The whole of it: takes the worker from its carrier if that blocks, for a spare. The caller judges
 // whether it blocks. False: not now.
 bool take_worker(Worker* worker) noexcept;
+
+// ULTs in the kernel without their workers.
+extern std::atomic<uint32_t> ults_in_kernel;
+
+// The caller is about to block, and says so: its worker goes on without it at once. The guard is down afterwards. False: no
+// KLT to go on with, or not in a ULT: nothing has happened.
+bool leave_for_kernel() noexcept;
 
 // ---- after a fork() -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@
 
 #include "base/check.hpp"
 #include "klt/guard.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/overflow.hpp"
@@ -104,6 +105,7 @@ Klt* reuse_ended() noexcept {
   klt->attention.store(0, std::memory_order_relaxed);
   klt->bound_cpu.store(kBindingUnknown, std::memory_order_relaxed);
   klt->tid.store(0, std::memory_order_relaxed);
+  block_klt_renewed(klt);
   return klt;
 }
 
@@ -122,12 +124,19 @@ void init_on_thread(Klt* klt) noexcept {
                           std::memory_order_relaxed);
   klt_register_set(klt);
   preempt_klt_starts(klt);
+  block_klt_starts(klt);
 }
 
 // One turn of the base loop. False: told to stop.
 bool sleep_as_spare(Klt* self) noexcept {
-  klt_sleep(self);
-  if (self->state.load(std::memory_order_acquire) == KltState::kStopping) return false;
+  for (;;) {
+    const uint32_t what_for = klt_sleep(self);
+    if (self->state.load(std::memory_order_acquire) == KltState::kStopping) return false;
+    if (what_for == kGoOn) break;
+    // Acquire, pairs with the release of whoever has made it a spare again.
+    Worker* worker = self->heir_of.load(std::memory_order_acquire);
+    if (worker != nullptr && block_inherit(self, worker)) break;
+  }
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   return true;
 }
@@ -236,6 +245,7 @@ Klt* make_klt() noexcept {
 }
 
 void delete_klt(Klt* klt) noexcept {
+  block_klt_gone(klt, true);
   release_memory(klt->memory);
   delete klt;
 }
@@ -282,6 +292,7 @@ void klt_release_adopted(Klt* klt) noexcept {
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
+  block_klt_gone(klt, true);
   delete klt;  // not its memory: after a fork() it may have some, on which the thread goes on
 }
 
@@ -390,6 +401,7 @@ void klts_unlock() noexcept { all_klts.lock.unlock(); }
 namespace {
 
 void forget(Klt* klt) noexcept {
+  block_klt_gone(klt, false);
   overflow_forget_thread(klt);
   if (klt->memory != nullptr) stack_memory_unmap(klt->memory, klt->memory_bytes);
   delete klt;  // a base stack from the cache has gone with all stacks
@@ -429,21 +441,26 @@ bool klt_become_initial(Klt* self) noexcept {
   self->held_back = nullptr;
   self->tick_timer.store(-1, std::memory_order_relaxed);  // it stayed in the parent
   preempt_klt_starts(self);
+  self->heir_of.store(nullptr, std::memory_order_relaxed);
+  block_klt_gone(self, false);
+  block_klt_starts(self);
   self->attention.store(sticky_attention.load(std::memory_order_relaxed), std::memory_order_relaxed);
   initial_klt.store(self, std::memory_order_release);  // pairs with the acquire in klt_for_each()
   return true;
 }
 
-void klt_sleep(Klt* self) noexcept {
+uint32_t klt_sleep(Klt* self) noexcept {
   // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
   rest_begin(self);
-  while (self->wake.load(std::memory_order_acquire) == 0) futex_wait(self->wake, 0);
+  uint32_t what_for;
+  while ((what_for = self->wake.load(std::memory_order_acquire)) == 0) futex_wait(self->wake, 0);
   self->wake.store(0, std::memory_order_relaxed);
   rest_end(self);
+  return what_for;
 }
 
-void klt_wake(Klt* klt) noexcept {
-  klt->wake.store(1, std::memory_order_release);
+void klt_wake(Klt* klt, uint32_t what_for) noexcept {
+  klt->wake.store(what_for, std::memory_order_release);
   futex_wake(klt->wake, 1);
 }
 

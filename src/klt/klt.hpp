@@ -54,6 +54,14 @@ struct ExceptionGlobals {
 
 inline constexpr int kBindingUnknown = -2;
 
+// How others see whether the thread sleeps in the kernel; see block/watch.hpp.
+struct KltWatch {
+  std::atomic<bool> opened{false};           // for this thread
+  std::atomic<const char*> ring{nullptr};    // its switches, as the kernel records them
+  const char* mapping = nullptr;             // where that is, or was; whoever opens it
+  std::atomic<int> stop_fd{-1}, stat_fd{-1};
+};
+
 struct Klt {
   // -- reached through klt_register; offsets are fixed below
   Klt* self = this;
@@ -71,7 +79,7 @@ struct Klt {
   // any thread, by the protocol of README.md
   alignas(64) std::atomic<Take> take{Take::kNone};
   std::atomic<KltState> state{KltState::kSpare};
-  FutexWord wake{0};          // 1: go on
+  FutexWord wake{0};          // kGoOn, kBeHeir
   std::atomic<Unit*> deferred{nullptr};  // see klt/README.md, "The primary ULT"
   std::atomic<Unit*> held{nullptr};      // Captive: the unit in whose frames it sleeps
   // owner KLT
@@ -88,6 +96,8 @@ struct Klt {
   void* alt_stack = nullptr;
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what its thread began with
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
+  KltWatch watch;
+  std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined
@@ -178,9 +188,13 @@ bool klt_become_initial(Klt* self) noexcept;
 
 // ---- sleeping by Weft's own will ----------------------------------------------------------------
 
-// Sleeps until klt_wake(). Never taken meanwhile. Precondition: guard up; `state` says why already.
-void klt_sleep(Klt* self) noexcept;
-void klt_wake(Klt* klt) noexcept;
+// What for: values of Klt::wake.
+inline constexpr uint32_t kGoOn = 1;    // with the worker that it has been given, or to its end
+inline constexpr uint32_t kBeHeir = 2;  // of a spare: see heir_of
+
+// Sleeps until klt_wake(). Never taken meanwhile. Returns what for. Precondition: guard up; `state` says why already.
+uint32_t klt_sleep(Klt* self) noexcept;
+void klt_wake(Klt* klt, uint32_t what_for = kGoOn) noexcept;
 
 // Runs first(a, b) on the base stack, then sleeps there as a spare until it is given a worker.
 // `save`: where the current context is kept; null: it is given up. Precondition: guard up.

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "klt/hand_over.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -336,7 +336,7 @@ bool Lane::push_woken(Waiter* first, Waiter* last, unsigned n) noexcept {
     wanted = count << kWokenShift | address;
     // Release, pairs with the acquire in take_woken(). Sequentially consistent as push_shared().
   } while (!woken.compare_exchange_weak(seen, wanted, std::memory_order_seq_cst, std::memory_order_relaxed));
-  if (tells.load(std::memory_order_seq_cst)) tell();
+  if (tells.load(std::memory_order_seq_cst) != 0) tell();
   return true;
 }
 
@@ -389,7 +389,7 @@ void Lane::push_shared(Unit* unit) noexcept {
   // Sequentially consistent: whoever goes to sleep sees the count, or we see the sleeper.
   shared_count.fetch_add(1, std::memory_order_seq_cst);
   lock.unlock();
-  if (tells.load(std::memory_order_seq_cst)) tell();
+  if (tells.load(std::memory_order_seq_cst) != 0) tell();
 }
 
 void Lane::push_inbox(Unit* unit) noexcept {
@@ -401,10 +401,14 @@ void Lane::push_inbox(Unit* unit) noexcept {
     inbox_count.fetch_add(1, std::memory_order_seq_cst);
   }
   lock.unlock();
-  if (tells.load(std::memory_order_seq_cst)) tell();
+  if (tells.load(std::memory_order_seq_cst) != 0) tell();
 }
 
-void Lane::tell() noexcept { preempt_unit_waits(lane_owner); }
+void Lane::tell() noexcept {
+  const uint32_t whom = tells.exchange(0, std::memory_order_seq_cst);
+  if ((whom & tell_to::kPreempt) != 0) preempt_unit_waits(lane_owner);
+  if ((whom & tell_to::kBlock) != 0) block_unit_waits(lane_owner);
+}
 
 void fork_unit_main(void* arg) noexcept {
   auto* fork = static_cast<weft_fork_t*>(arg);

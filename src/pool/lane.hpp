@@ -42,6 +42,11 @@ inline constexpr uint32_t kLookRound = 63;  // every 64th pop takes from the sha
 
 struct Waiter;
 
+// Who wants to be told of a unit that is pushed into a lane.
+namespace tell_to {
+inline constexpr uint32_t kPreempt = 1, kBlock = 2;
+}
+
 struct Lane final : Pool {
   static constexpr uint32_t kFirstRing = 1024;
   static constexpr size_t kFirstForks = 4094;
@@ -80,7 +85,7 @@ struct Lane final : Pool {
     slots[tail & mask] = unit;
     unit->slot.store(tail, std::memory_order_relaxed);
     ring_tail.store(tail + 1, std::memory_order_relaxed);
-    if (__builtin_expect(tells.load(std::memory_order_relaxed), 0)) tell();
+    if (__builtin_expect(tells.load(std::memory_order_relaxed) != 0, 0)) tell();
   }
 
   [[gnu::always_inline]] Unit* pop_private() noexcept {
@@ -231,7 +236,7 @@ struct Lane final : Pool {
   uint32_t mask;
   std::atomic<uint32_t> ring_head{0};
   std::atomic<uint32_t> ring_tail{0};
-  std::atomic<bool> tells{false};  // whoever pushes calls tell(); preempt/, any thread
+  std::atomic<uint32_t> tells{0};  // not 0: whoever pushes calls tell(), which clears it; preempt/, block/, any thread
   // The tail when publish() last found nothing that others may run: until that moves on there is none.
   std::atomic<uint32_t> barren_tail{~uint32_t{0}};
   std::atomic<weft_fork_t**> fork_top;  // one past the newest

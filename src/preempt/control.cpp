@@ -93,11 +93,9 @@ size_t preempt_stack_room() noexcept {
 
 void preempt_stop() noexcept {
   preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
-  spare_maker_stop();
 }
 
 void preempt_become_child(Klt* self, Worker* worker) noexcept {
-  spare_maker_forget();
   if (preempt_off()) return;
   if (worker == nullptr) {
     preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);

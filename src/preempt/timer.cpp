@@ -75,7 +75,11 @@ void preempt_rest(Worker* worker) noexcept {
   // Sequentially consistent, pairs with whoever pushes a unit, into the lane or a pool, and then looks whether it is to
   // tell: either that one tells, or we see the unit.
   const bool tell = preempt_mode.load(std::memory_order_relaxed) == PreemptMode::Auto;
-  worker->lane.tells.store(tell, std::memory_order_seq_cst);
+  if (tell) {
+    worker->lane.tells.fetch_or(tell_to::kPreempt, std::memory_order_seq_cst);
+  } else {
+    worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
+  }
   if (tell && preempt_units_wait(worker)) return preempt_unit_waits(worker);
   // One that sleeps watches over the deadlines itself.
   if (tell && worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake) preempt_deadline(worker);
@@ -90,7 +94,7 @@ void preempt_deadline(Worker* worker) noexcept {
 }
 
 void preempt_unit_waits(Worker* worker) noexcept {
-  worker->lane.tells.store(false, std::memory_order_relaxed);
+  worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
   if (!worker->preempt.ticking.exchange(true, std::memory_order_seq_cst)) arm_carrier(worker);
 }
 
@@ -101,7 +105,7 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
   klt_register_and32<kKltAttention>(~attention::kPreempt);  // one that was meant for what this KLT carried before
   if (mode == PreemptMode::On || worker->preempt.ticking.load(std::memory_order_seq_cst)) {
     preempt_arm(self, worker);
-  } else if (!worker->lane.tells.load(std::memory_order_seq_cst)) {
+  } else if ((worker->lane.tells.load(std::memory_order_seq_cst) & tell_to::kPreempt) == 0) {
     preempt_rest(worker);
   }
 }
@@ -114,7 +118,7 @@ void preempt_restart_all() noexcept {
     if (worker == nullptr || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) continue;
     worker->preempt.periods.store(1, std::memory_order_relaxed);
     if (mode == PreemptMode::Off) {
-      worker->lane.tells.store(false, std::memory_order_relaxed);
+      worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
       worker->preempt.ticking.store(false, std::memory_order_relaxed);
     } else if (mode == PreemptMode::Auto && !worker->preempt.ticking.load(std::memory_order_relaxed)) {
       preempt_rest(worker);

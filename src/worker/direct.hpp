@@ -9,7 +9,7 @@
 #pragma once
 
 #include "arch/context.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/worker.hpp"
 
@@ -36,7 +36,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
     if (!unit_is(u, flag::kFront)) return pool->lane_owner != nullptr;
     return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
-  if (unit_is(host, flag::kPrimary) && !preempt_off()) return;  // see leave_its_klt()
+  if (unit_is(host, flag::kPrimary) && leaves_its_klt()) return;  // see leave_its_klt()
   if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
   unit->flags.set(flag::kDirect);
@@ -77,7 +77,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
   const Unit* host = unit->host;
   return worker->parent != nullptr && host->stack != nullptr && !unit_is(host, flag::kFpOwn) &&
          worker->lane.forks_empty() && !has_exceptions() &&
-         (preempt_off() || !unit_is(host, flag::kPrimary));  // see leave_its_klt()
+         !(unit_is(host, flag::kPrimary) && leaves_its_klt());  // see leave_its_klt()
 }
 
 // leave_unit() of such a one. Inline, because after a change of stack every return goes where the processor does not expect

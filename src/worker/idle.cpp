@@ -3,7 +3,7 @@
 
 #include "arch/pause.hpp"
 #include "klt/hand_over.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
@@ -226,6 +226,7 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
   }
   rest_end(self);
   if (!preempt_off()) preempt_goes_on(self, worker);
+  if (!block_off()) block_goes_on(worker);
   return woken;
 }
 
@@ -418,12 +419,12 @@ static void tell_consumers(const Pool* pool) noexcept {
   // Full fence, pairs with the store in preempt_rest(): it sees the unit, or we see that it is to be told.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for_each_other(nullptr, [=](Worker* each) {
-    if (each->lane.tells.load(std::memory_order_seq_cst) && may_pop(each, pool)) preempt_unit_waits(each);
+    if (each->lane.tells.load(std::memory_order_seq_cst) != 0 && may_pop(each, pool)) each->lane.tell();
   });
 }
 
 void wake_for_pool(Worker* worker, Pool* pool) noexcept {
-  if (!preempt_off() && pool->lane_owner == nullptr) tell_consumers(pool);
+  if (!(preempt_off() && block_off()) && pool->lane_owner == nullptr) tell_consumers(pool);
   if (serves_alone(worker, pool)) return;
   // Full fence, pairs with the one of a sleeper: it sees the unit, or we see it.
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -13,7 +13,7 @@
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "os/membarrier.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
@@ -22,6 +22,7 @@
 #include "worker/pool_sleep.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 
 namespace weft::rt {
@@ -108,6 +109,7 @@ void forget_workers(Worker* own) noexcept {
   runtime.sleepers.store(0, std::memory_order_relaxed);
   runtime.searchers.store(0, std::memory_order_relaxed);
   runtime.hungry.store(0, std::memory_order_relaxed);
+  ults_in_kernel.store(0, std::memory_order_relaxed);
 }
 
 // ---- what the survivor takes along
@@ -178,6 +180,7 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   klt_set_claim_floor(survivor.unit->claim_floor.load(std::memory_order_relaxed));
   bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
   preempt_become_child(self, worker);
+  block_become_child(self, worker);
   unit_for_each([](Unit* unit, void*) { if (ended(unit)) keep_ended(unit); }, nullptr);
 }
 
@@ -191,6 +194,7 @@ void leave_behind(Klt* self) noexcept {
   inspect_stop();
   overflow_remove();
   preempt_become_child(self, nullptr);
+  block_become_child(self, nullptr);
   if (self == nullptr) return;
   stranded = true;
   klt_register_hide();
@@ -204,6 +208,7 @@ void leave_behind(Klt* self) noexcept {
 void process_become_child(Klt* self, bool inside) noexcept {
   inspect_forget();
   bell_forget();
+  spare_maker_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

@@ -1,5 +1,6 @@
 // runtime.cpp: initialise, finalise, workers.
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -11,7 +12,7 @@
 #include "base/check.hpp"
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "os/cpu_set.hpp"
 #include "os/huge_pages.hpp"
 #include "os/membarrier.hpp"
@@ -263,6 +264,8 @@ void stop() noexcept {
   inspect_stop();
   bell_stop();
   preempt_stop();
+  block_stop();
+  spare_maker_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
     const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
@@ -282,6 +285,7 @@ void stop() noexcept {
   unit_slabs_release();
   stack_release_all();
   preempt_remove();
+  block_remove();
   overflow_remove();
 }
 
@@ -304,6 +308,7 @@ int start(const weft_options_t* wishes) try {
     stop();
   } else {
     preempt_start(options);
+    block_start(options);
   }
   return error;
 } catch (const std::bad_alloc&) {
@@ -331,7 +336,7 @@ Worker* reuse_retired() noexcept {
   worker->front.store(nullptr, std::memory_order_relaxed);
   worker->lane.listed.store(false, std::memory_order_relaxed);
   worker->lane.forget_units();  // of one that was told to exit
-  worker->lane.tells.store(false, std::memory_order_relaxed);
+  worker->lane.tells.store(0, std::memory_order_relaxed);
   worker->preempt.ticking.store(false, std::memory_order_relaxed);
   worker->preempt.periods.store(1, std::memory_order_relaxed);
   worker->new_sched.store(nullptr, std::memory_order_relaxed);
@@ -394,12 +399,14 @@ int worker_start(Worker* worker) noexcept {
   worker->left = {nullptr, nullptr, nullptr};
   worker->state.store(WorkerState::kActive, std::memory_order_release);
   runtime.active.fetch_add(1, std::memory_order_relaxed);
+  block_worker_starts(worker);
   hand_to(worker, klt);
   return WEFT_OK;
 }
 
 // Precondition: stopped, or never started, or everything is.
 void worker_destroy(Worker* worker) noexcept {
+  block_worker_ends(worker);
   runtime.workers[worker->index].store(nullptr, std::memory_order_release);
   Sched* sched = worker->sched;
   sched->pools[0]->unsettle();

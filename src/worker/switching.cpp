@@ -21,7 +21,7 @@
 #include "base/check.hpp"
 #include "klt/callback_scope.hpp"
 #include "klt/hand_over.hpp"
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
@@ -377,10 +377,10 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   return has_stack && (forks == 0 || settles);
 }
 
-// While ULTs are preempted by KLT-switching, nobody but the primary ULT runs on the thread that it is bound to: it could
-// not go on before whoever sleeps there, captive. So its worker leaves that thread when it does. False: not necessary.
+// While a ULT may be captured where it runs, or its worker be taken there, nobody but the primary ULT runs on the thread that it is bound to: it could
+// not go on before whoever is captive there. So its worker leaves that thread when it does. False: not necessary.
 [[gnu::noinline]] bool leave_its_klt(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
-  if (preempt_off()) return false;
+  if (!leaves_its_klt()) return false;
   Klt* self = klt_self();
   Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (to == nullptr) return false;  // the kernel refuses threads: it may have to wait

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "klt/time_slice.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -112,7 +112,9 @@ void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) 
   timer.deadline = deadline;
   timer.waiter = &waiter;
   if (!heap_of(worker).insert(&timer)) return;
-  if (worker->lane.tells.load(std::memory_order_relaxed)) preempt_deadline(worker);
+  const uint32_t tells = worker->lane.tells.load(std::memory_order_relaxed);
+  if ((tells & tell_to::kPreempt) != 0) preempt_deadline(worker);
+  if ((tells & tell_to::kBlock) != 0) block_deadline(worker);
   // Should this worker go on to run something, somebody else has to keep an eye on the deadline.
   Klt* self = klt_self();
   if (runtime.sleepers.load(std::memory_order_seq_cst) > 0 && !is_watched(deadline) &&

@@ -46,6 +46,20 @@ struct PreemptClock {
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
 };
 
+// Its scout, and who carries it on when its carrier blocks (block/). Who writes what: block/README.md.
+struct BlockPost {
+  FutexWord state{0};                // of the scout; see block/block.hpp
+  FutexWord call{0};                 // counts: the scout wants the heir to look
+  std::atomic<uint32_t> answered{0};  // heir
+  std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
+  std::atomic<int> tid{0};
+  std::atomic<bool> refused{false};  // it would have been taken, but too many were in the kernel already
+  pthread_t thread{};                // of whoever starts and stops it
+  bool started = false;
+  bool listed = false;
+  Worker* next = nullptr;  // in the list of those that have, or had, a scout
+};
+
 enum class Sleep : uint8_t {
   kAwake,
   kAsleep,       // whoever exchanges it for Awake wakes the worker
@@ -119,6 +133,7 @@ struct alignas(64) Worker {
   PreemptClock preempt;
   bool parked = false;      // has taken note of `suspended`
   uint32_t swept_tail = 0;  // of its ring, while it is suspended: what lies before has been looked at
+  BlockPost post;
   // any worker
   alignas(64) std::atomic<Klt*> carrier{nullptr};
   std::atomic<WorkerState> state{WorkerState::kNew};

@@ -1,0 +1,73 @@
+// back.cpp: the signal that stops a ULT which has come back from the kernel, has no worker, and does not come to Weft.
+//
+// It strikes in user mode only (watch_stop_when_back()), so no system call is cut short. The KLT sleeps in the handler, as
+// one that is preempted by KLT-switching does, until somebody picks its ULT.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "block/block.hpp"
+#include "klt/guard.hpp"
+#include "klt/process_gate.hpp"
+#include "sanitizer_switch.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Like preempt/'s: where the guard goes down behind a ULT's signal, a tick is known as one that comes too early.
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_return(int, siginfo_t*,
+                                                                                                  void*) noexcept {
+  if (san::kSignalsComeLate || !klt_register_valid()) return;
+  Klt* self = klt_self();
+  // In Weft: it finds out by itself. Otherwise it has its worker, or has it again.
+  if (self->guard.load(std::memory_order_relaxed) != kGuardDown) return;
+  if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
+  const int error = errno;  // the KLT is the same afterwards
+  klt_register_store32<kKltGuard>(kGuardUp);
+  const bool taken = self->take.load(std::memory_order_acquire) == Take::kTaken;
+  if (taken) block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
+  static_cast<void>(guard_worker());
+  while (preempt_tick_waits()) preempt_later();
+  errno = error;
+  klt_register_store32<kKltGuard>(kGuardDown);
+}
+
+bool is_free(int signal) noexcept {
+  struct sigaction now;
+  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+}
+
+}  // namespace
+
+bool back_install() noexcept {
+  if (block_settings.signal != 0) return true;
+  int signal = SIGRTMAX - 2;
+  while (signal >= SIGRTMIN && !is_free(signal)) --signal;
+  if (signal < SIGRTMIN) return false;
+  struct sigaction ours{};
+  ours.sa_sigaction = on_return;
+  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  sigemptyset(&ours.sa_mask);
+  if (sigaction(signal, &ours, nullptr) != 0) return false;
+  block_settings.signal = signal;
+  return true;
+}
+
+void back_remove() noexcept {
+  const int signal = std::exchange(block_settings.signal, 0);
+  struct sigaction action{};
+  if (signal == 0 || sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0 ||
+      action.sa_sigaction != on_return) {
+    return;  // none, or the program has taken it
+  }
+  // Ignoring it drops one that is still on its way.
+  action = {};
+  action.sa_handler = SIG_IGN;
+  sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace weft::rt

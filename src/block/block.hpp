@@ -1,0 +1,69 @@
+// block.hpp: the second reason to hand a worker over: its ULT has blocked in the kernel. What the runtime sees of it is in
+// klt/kernel_sleep.hpp; how it works: README.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "klt/kernel_sleep.hpp"
+#include "os/futex.hpp"
+
+namespace weft::rt {
+
+struct BlockSettings {
+  // constant while there are scouts
+  BlockRung rung = BlockRung::None;
+  int signal = 0;             // by which a ULT is stopped that has come back and has no worker; 0: none
+  // any thread
+  std::atomic<uint32_t> klts{512};  // the most that may be in the kernel, unless all workers would stand still
+};
+extern BlockSettings block_settings;
+
+// Any thread.
+struct alignas(64) BlockCounts {
+  std::atomic<uint32_t> in_kernel{0};  // ULTs whose worker has been taken, and that have not come back
+  std::atomic<uint64_t> blocks{0};     // a scout found its worker's carrier asleep in the kernel
+  std::atomic<uint64_t> taken{0};
+  std::atomic<uint64_t> returns{0};
+  std::atomic<uint64_t> stopped{0};    // of those: by the signal
+  std::atomic<uint64_t> idle_ns{0};    // from a ULT's block to its worker's going on
+  std::atomic<uint64_t> extra_ns{0};   // from a ULT's return to its stop
+  std::atomic<uint64_t> looks{0};      // of scouts
+  std::atomic<uint64_t> beyond{0};     // taken though `klts` were in the kernel already
+};
+extern BlockCounts block_counts;
+
+// ---- scout.cpp --------------------------------------------------------------------------------------
+
+// Values of BlockPost::state.
+inline constexpr uint32_t kPostEnds = 0;     // no scout, or it ends
+inline constexpr uint32_t kPostRests = 1;    // asleep until a unit waits
+inline constexpr uint32_t kPostLooks = 2;    // runnable: it looks whenever the kernel has nothing better for the core
+
+// Under runtime.setup, or before anybody else knows the worker. False: the kernel refuses the thread.
+bool scout_start(Worker* worker) noexcept;
+// All of them, and their heirs are spares again.
+void scouts_stop() noexcept;
+// Nobody knows the workers any more.
+void scouts_forget_workers() noexcept;
+// In a forked child, where their threads are no more.
+void scouts_forget_threads() noexcept;
+bool is_scout(int tid) noexcept;
+// The next unit that comes to the worker's lane wakes it. Scout, heir; also where the worker is only being set up.
+void scout_rest(Worker* worker) noexcept;
+void scout_look(Worker* worker) noexcept;
+
+// ---- heir.cpp ---------------------------------------------------------------------------------------
+
+// Makes a spare the one that carries the worker on, if it has none. False: there is no spare.
+bool heir_choose(Worker* worker) noexcept;
+// Makes it a spare again.
+void heir_dismiss(Worker* worker) noexcept;
+
+// ---- back.cpp ---------------------------------------------------------------------------------------
+
+// Installs the handler of the signal that stops those who have come back. False: no real-time signal is free.
+bool back_install() noexcept;
+void back_remove() noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,205 @@
+// control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
+#include <cstdio>
+#include <mutex>
+
+#include "block/block.hpp"
+#include "block/watch.hpp"
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "klt/no_preemption.hpp"
+#include "os/clock.hpp"
+#include "sanitizer_switch.hpp"
+#include "weft/block.h"
+#include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+constinit std::atomic<BlockMode> block_mode{BlockMode::Off};
+BlockSettings block_settings;
+constinit BlockCounts block_counts;
+
+namespace {
+
+template <class F>
+void for_each_worker(F&& f) noexcept {
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker != nullptr) f(worker);
+  }
+}
+
+void open_all() noexcept {
+  klts_lock();
+  klt_for_each([](Klt* klt, void*) {
+    if (klt->lives()) static_cast<void>(watch_open(klt, block_settings.rung, block_settings.signal));
+  }, nullptr);
+  klts_unlock();
+}
+
+bool start_scouts() noexcept {
+  bool all = true;
+  for_each_worker([&](Worker* worker) {
+    if (worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) all = scout_start(worker) && all;
+  });
+  return all;
+}
+
+// Under runtime.setup, or before anybody else knows the runtime.
+int set_mode(BlockMode mode) noexcept {
+  const BlockMode before = block_mode.load(std::memory_order_relaxed);
+  if (mode == BlockMode::Off) {
+    block_mode.store(mode, std::memory_order_seq_cst);
+    scouts_stop();
+    return WEFT_OK;
+  }
+  if (before == BlockMode::Off) {
+    block_settings.rung = watch_find_rung(runtime.options.blocking_rung);
+    if (block_settings.rung == BlockRung::None || !back_install()) return WEFT_ERR_UNSUPPORTED;
+  }
+  // From here on every thread that starts is watched, and every worker gets a scout.
+  block_mode.store(mode, std::memory_order_seq_cst);
+  open_all();
+  if (spare_maker_start() && start_scouts()) {
+    for_each_worker([](Worker* worker) { scout_look(worker); });
+    return WEFT_OK;
+  }
+  block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
+  scouts_stop();
+  return WEFT_ERR_UNSUPPORTED;
+}
+
+const char* rung_name(BlockRung rung) noexcept {
+  switch (rung) {
+    case BlockRung::Perf: return "perf";
+    case BlockRung::Proc: return "proc";
+    default: return "none";
+  }
+}
+
+}  // namespace
+
+void block_start(const Options& options) noexcept {
+  block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
+  if (options.blocking == BlockMode::Off || set_mode(options.blocking) == WEFT_OK) return;
+  std::fputs("weft: blocking is not noticed: the kernel grants neither its switch records (kernel.perf_event_paranoid) "
+             "nor /proc, or no thread, or no real-time signal is free; a ULT that blocks in the kernel keeps its "
+             "worker\n", stderr);
+}
+
+void block_stop() noexcept {
+  block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
+  scouts_stop();
+  scouts_forget_workers();
+}
+
+void block_remove() noexcept {
+  back_remove();
+  block_settings.rung = BlockRung::None;
+}
+
+void block_become_child(Klt*, Worker* worker) noexcept {
+  const BlockMode mode = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
+  scouts_forget_threads();
+  if (mode == BlockMode::Off) return;
+  if (worker == nullptr) return block_remove();
+  // ThreadSanitizer's forked children cannot start threads.
+  if (!san::kSignalsComeLate) static_cast<void>(set_mode(mode));
+}
+
+bool block_is_scout(int tid) noexcept { return is_scout(tid); }
+
+void block_klt_starts(Klt* klt) noexcept {
+  if (!block_off()) static_cast<void>(watch_open(klt, block_settings.rung, block_settings.signal));
+}
+
+void block_klt_renewed(Klt* klt) noexcept { watch_reopen(klt); }
+void block_klt_gone(Klt* klt, bool mapped) noexcept { watch_close(klt, mapped); }
+
+void block_came_back(Klt* self) noexcept {
+  block_counts.returns.fetch_add(1, std::memory_order_relaxed);
+  watch_do_not_stop(self);
+  const Sight sight = watch_look(self);
+  if (sight.since != 0) block_counts.extra_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
+}
+
+void block_worker_starts(Worker* worker) noexcept {
+  if (block_off()) return;
+  // The kernel refuses the thread: this one keeps its worker when it blocks, as without us.
+  if (scout_start(worker)) scout_look(worker);
+}
+
+void block_worker_ends(Worker* worker) noexcept { heir_dismiss(worker); }
+
+void block_goes_on(Worker* worker) noexcept {
+  if (block_mode.load(std::memory_order_relaxed) == BlockMode::On) scout_look(worker);
+}
+
+void block_unit_waits(Worker* worker) noexcept { scout_look(worker); }
+
+void block_deadline(Worker* worker) noexcept {
+  // It sleeps until the earliest one that it knew.
+  scout_look(worker);
+}
+
+}  // namespace weft::rt
+
+using namespace weft::rt;
+
+extern "C" {
+
+int weft_blocking_set_mode(weft_blocking_mode_t mode) {
+  if (static_cast<unsigned>(mode) > WEFT_BLOCKING_AUTO) return WEFT_ERR_INVALID;
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  return set_mode(static_cast<BlockMode>(mode));
+}
+
+int weft_blocking_set_klts(unsigned klts) {
+  if (klts == 0) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  block_settings.klts.store(klts, std::memory_order_relaxed);
+  return WEFT_OK;
+}
+
+int weft_blocking_info(weft_blocking_info_t* info) {
+  if (info == nullptr) return WEFT_ERR_INVALID;
+  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  const BlockCounts& counts = block_counts;
+  *info = {};
+  info->mode = static_cast<weft_blocking_mode_t>(block_mode.load(std::memory_order_relaxed));
+  info->rung = rung_name(block_settings.rung);
+  info->klts = block_settings.klts.load(std::memory_order_relaxed);
+  info->in_kernel = ults_in_kernel.load(std::memory_order_relaxed);
+  info->blocks = counts.blocks.load(std::memory_order_relaxed);
+  info->hand_overs = counts.taken.load(std::memory_order_relaxed);
+  info->returns = counts.returns.load(std::memory_order_relaxed);
+  info->stopped = counts.stopped.load(std::memory_order_relaxed);
+  info->beyond = counts.beyond.load(std::memory_order_relaxed);
+  info->looks = counts.looks.load(std::memory_order_relaxed);
+  info->idle_ns = counts.idle_ns.load(std::memory_order_relaxed);
+  info->oversubscribed_ns = counts.extra_ns.load(std::memory_order_relaxed);
+  return WEFT_OK;
+}
+
+int weft_blocking_begin(void) {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return WEFT_OK;  // a thread of the program's own: it has no worker to keep
+  if (leave_for_kernel()) {
+    block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
+    block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+    return WEFT_OK;
+  }
+  const bool in_ult = klt_current() != nullptr && !unit_is(klt_current(), flag::kTasklet);
+  guard_leave(guard_worker());
+  return in_ult ? WEFT_ERR_NO_KLT : WEFT_ERR_CONTEXT;
+}
+
+void weft_blocking_end(void) {
+  if (Worker* worker = guard_enter()) guard_leave(worker);
+}
+
+}  // extern "C"

@@ -1,0 +1,141 @@
+// heir.cpp: the KLT that takes a worker from the one that blocks, and carries it on.
+#include "base/check.hpp"
+#include "block/block.hpp"
+#include "block/watch.hpp"
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "klt/process_gate.hpp"
+#include "os/clock.hpp"
+#include "worker/runtime.hpp"
+#include "worker/timers.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// The worker's private part is the caller's.
+bool units_wait(Worker* worker) noexcept {
+  if (worker->dispatch_first != nullptr || worker->parent != nullptr || worker->lane.has_unit()) return true;
+  const uint64_t earliest = timers_earliest_of(worker);
+  if (earliest != kNever && earliest <= now_ns()) return true;
+  const Sched* sched = worker->sched;
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    Pool* pool = sched->pools[i];
+    // How full a user's is only the user's function can tell, which may want to wait for a lock.
+    if (!pool->builtin || pool->size() != 0) return true;
+  }
+  return false;
+}
+
+// Whether no worker gets on: each sleeps, or would block at the bound.
+bool all_stand_still(const Worker* but) noexcept {
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < slots; ++i) {
+    const Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+    if (worker == nullptr || worker == but || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) {
+      continue;
+    }
+    if (worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake &&
+        !worker->post.refused.load(std::memory_order_relaxed)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Progress comes before the bound.
+bool has_room(Worker* worker) noexcept {
+  if (ults_in_kernel.load(std::memory_order_relaxed) < block_settings.klts.load(std::memory_order_relaxed)) return true;
+  worker->post.refused.store(true, std::memory_order_seq_cst);
+  if (!all_stand_still(worker)) return false;
+  block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+enum class Outcome { kNothing, kGivenAway, kMine };
+
+Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
+  const Sight sight = watch_look(victim);
+  worker->post.refused.store(false, std::memory_order_relaxed);
+  if (!sight.asleep || !has_room(worker)) return Outcome::kNothing;
+  if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
+    scout_rest(worker);
+    if (!units_wait(worker)) return Outcome::kNothing;
+    scout_look(worker);
+  }
+  if (worker->parent == nullptr && !prepare_next_stack(worker)) return Outcome::kNothing;
+  watch_stop_when_back(victim);
+  worker->post.refused.store(false, std::memory_order_relaxed);
+  Outcome outcome = Outcome::kGivenAway;
+  if (!take_for_next_captive(worker, victim)) {
+    Klt* me = self;
+    // Otherwise it has been made a spare again.
+    if (!worker->post.heir.compare_exchange_strong(me, nullptr, std::memory_order_acq_rel)) return Outcome::kNothing;
+    self->heir_of.store(nullptr, std::memory_order_relaxed);
+    const bool taken = take_finish(worker, victim, self);
+    WEFT_CHECK(taken);  // its stack is prepared
+    outcome = Outcome::kMine;
+  }
+  block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+  if (sight.since != 0) block_counts.idle_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
+  return outcome;
+}
+
+// True: the caller carries the worker.
+bool inherit(Klt* self, Worker* worker) noexcept {
+  Klt* victim = take_begin(worker);
+  if (victim == nullptr) return false;
+  switch (take_from(self, worker, victim)) {
+    case Outcome::kMine: return true;
+    case Outcome::kGivenAway: return false;
+    default: take_retract(worker, victim); return false;
+  }
+}
+
+}  // namespace
+
+bool block_inherit(Klt* self, Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  bind_carrier(self, worker);
+  uint32_t answered = post.answered.load(std::memory_order_relaxed);
+  for (;;) {
+    rest_begin(self);
+    while (post.call.load(std::memory_order_acquire) == answered) futex_wait(post.call, answered);
+    rest_end(self);
+    answered = post.call.load(std::memory_order_acquire);
+    post.answered.store(answered, std::memory_order_relaxed);
+    // Acquire, pairs with the release in heir_dismiss().
+    if (self->heir_of.load(std::memory_order_acquire) != worker) return false;
+    if (!inherit(self, worker)) continue;
+    heir_choose(worker);
+    return true;
+  }
+}
+
+bool heir_choose(Worker* worker) noexcept {
+  std::atomic<Klt*>& heir = worker->post.heir;
+  if (heir.load(std::memory_order_relaxed) != nullptr) return true;
+  Klt* klt = klt_try_acquire(worker->cpu.load(std::memory_order_relaxed));
+  if (klt == nullptr) return false;
+  klt->heir_of.store(worker, std::memory_order_relaxed);
+  Klt* none = nullptr;
+  if (heir.compare_exchange_strong(none, klt, std::memory_order_acq_rel)) {
+    klt_wake(klt, kBeHeir);
+  } else {
+    klt->heir_of.store(nullptr, std::memory_order_relaxed);
+    klt_put_back(klt);
+  }
+  return true;
+}
+
+void heir_dismiss(Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  Klt* klt = post.heir.exchange(nullptr, std::memory_order_acq_rel);
+  if (klt == nullptr) return;
+  klt->heir_of.store(nullptr, std::memory_order_release);
+  klt_put_back(klt);
+  post.call.fetch_add(1, std::memory_order_release);
+  futex_wake(post.call, 1);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,219 @@
+// scout.cpp: the thread that looks after a worker's carrier.
+//
+// It is bound to the worker's core and has the policy SCHED_IDLE, so the kernel runs it when it has nothing better for that
+// core: when the carrier sleeps. It is no KLT, takes no lock and changes nothing but its own words: it may be preempted
+// anywhere, for as long as others have a use for the core.
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/spin_lock.hpp"
+#include "block/block.hpp"
+#include "block/watch.hpp"
+#include "klt/process_gate.hpp"
+#include "os/clock.hpp"
+#include "os/membarrier.hpp"
+#include "os/topology.hpp"
+#include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
+#include "worker/timers.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// Looks at which nothing has changed, one after the other: the carrier runs on another core, or cannot be taken just now.
+constexpr unsigned kPatience = 16;
+constexpr uint64_t kNapNs = 100'000;
+
+constexpr int kNoCpu = -2;
+
+// Workers whose records have had a scout: those stay until the end, and what has been freed is made again from them.
+constinit std::atomic<Worker*> first{nullptr};
+constinit SpinLock listing;
+
+void list(Worker* worker) noexcept {
+  listing.lock();
+  if (!std::exchange(worker->post.listed, true)) {
+    worker->post.next = first.load(std::memory_order_relaxed);
+    first.store(worker, std::memory_order_release);
+  }
+  listing.unlock();
+}
+
+// The next one is read first: it may be forgotten.
+template <class F>
+void for_each_post(F&& f) noexcept {
+  for (Worker* worker = first.load(std::memory_order_acquire); worker != nullptr;) {
+    Worker* next = worker->post.next;
+    f(worker);
+    worker = next;
+  }
+}
+
+struct Scout {
+  Worker* worker;
+  int cpu = kNoCpu;
+  uint64_t stamp = 0;    // of the last look
+  uint64_t blocked = 0;  // of the last block
+  unsigned same = 0;     // looks at which it was that
+};
+
+void follow(Scout& scout) noexcept {
+  const int cpu = scout.worker->cpu.load(std::memory_order_relaxed);
+  if (cpu == scout.cpu) return;
+  scout.cpu = cpu;
+  const int tid = scout.worker->post.tid.load(std::memory_order_relaxed);
+  if (cpu >= 0) {
+    static_cast<void>(bind_thread(cpu, tid));
+  } else if (runtime.affinity_known) {
+    static_cast<void>(set_affinity(runtime.affinity, tid));
+  }
+}
+
+// Somebody has to carry the worker on. False: there is no spare just now.
+bool call_heir(Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  if (!heir_choose(worker)) {
+    spare_maker_call();
+    return false;
+  }
+  post.call.fetch_add(1, std::memory_order_release);
+  futex_wake(post.call, 1);
+  return true;
+}
+
+// False: it sleeps by its own will, or runs what is not to be disturbed: no use looking before a unit comes.
+bool look(Scout& scout) noexcept {
+  Worker* worker = scout.worker;
+  const Klt* klt = worker->carrier.load(std::memory_order_acquire);
+  if (klt == nullptr || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) return false;
+  if (worker->asleep.load(std::memory_order_relaxed) != Sleep::kAwake) return false;
+  block_counts.looks.fetch_add(1, std::memory_order_relaxed);
+  const Sight sight = watch_look(klt);
+  scout.same = sight.stamp == scout.stamp ? scout.same + 1 : 0;
+  scout.stamp = sight.stamp;
+  if (!sight.asleep) return true;
+  const uint32_t guard = klt->guard.load(std::memory_order_acquire);
+  if (guard == kGuardUp) return true;  // a page fault in Weft
+  if (guard == kGuardResting || klt->current.load(std::memory_order_relaxed) == nullptr) return false;
+  if (klt != worker->carrier.load(std::memory_order_acquire)) return true;
+  if (scout.blocked != sight.stamp || sight.stamp == 0) {
+    scout.blocked = sight.stamp;
+    block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
+  }
+  call_heir(worker);
+  return true;
+}
+
+void watch_over(Scout& scout) noexcept {
+  BlockPost& post = scout.worker->post;
+  follow(scout);
+  if (!look(scout)) return scout_rest(scout.worker);
+  if (scout.same < kPatience) {
+    sched_yield();
+  } else {
+    scout.same = 0;
+    futex_wait_for(post.state, kPostLooks, kNapNs);
+  }
+}
+
+// Until a unit comes, or a deadline of those whose worker it is: nobody else may be awake to see that.
+void rest(Scout& scout) noexcept {
+  BlockPost& post = scout.worker->post;
+  const uint64_t deadline = timers_earliest_of(scout.worker);
+  if (deadline == kNever) return futex_wait(post.state, kPostRests);
+  futex_wait_until(post.state, kPostRests, deadline);
+  uint32_t rests = kPostRests;
+  if (now_ns() >= deadline) post.state.compare_exchange_strong(rests, kPostLooks, std::memory_order_relaxed);
+}
+
+void* scout_main(void* arg) noexcept {
+  Scout scout{static_cast<Worker*>(arg)};
+  BlockPost& post = scout.worker->post;
+  post.tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_IDLE, &none);  // needs no privilege; there is no way back without one
+  for (;;) {
+    switch (post.state.load(std::memory_order_acquire)) {
+      case kPostEnds: return nullptr;
+      case kPostRests: rest(scout); break;
+      default: watch_over(scout);
+    }
+  }
+}
+
+}  // namespace
+
+void scout_look(Worker* worker) noexcept {
+  FutexWord& state = worker->post.state;
+  uint32_t rests = kPostRests;
+  if (state.compare_exchange_strong(rests, kPostLooks, std::memory_order_seq_cst)) futex_wake(state, 1);
+}
+
+void scout_rest(Worker* worker) noexcept {
+  uint32_t looks = kPostLooks;
+  worker->post.state.compare_exchange_strong(looks, kPostRests, std::memory_order_seq_cst);
+  worker->lane.tells.fetch_or(tell_to::kBlock, std::memory_order_seq_cst);
+  // The owner pushes with plain stores: either it sees that it is to tell, or we see the unit.
+  membarrier_all();
+  const bool asleep = worker->asleep.load(std::memory_order_seq_cst) != Sleep::kAwake;
+  if (!asleep && worker->lane.has_unit()) scout_look(worker);
+}
+
+bool scout_start(Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  if (post.started) return true;
+  list(worker);
+  post.state.store(kPostLooks, std::memory_order_relaxed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  post.started = pthread_create(&post.thread, nullptr, scout_main, worker) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return post.started;
+}
+
+void scouts_stop() noexcept {
+  for_each_post([](Worker* worker) {
+    worker->post.state.store(kPostEnds, std::memory_order_seq_cst);
+    futex_wake(worker->post.state, 1);
+  });
+  for_each_post([](Worker* worker) {
+    BlockPost& post = worker->post;
+    if (!post.started) return;
+    pthread_join(post.thread, nullptr);
+    post.started = false;
+    post.tid.store(0, std::memory_order_relaxed);
+    worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_relaxed);
+    heir_dismiss(worker);
+  });
+}
+
+void scouts_forget_workers() noexcept {
+  for_each_post([](Worker* worker) { worker->post.listed = false; });
+  first.store(nullptr, std::memory_order_relaxed);
+}
+
+void scouts_forget_threads() noexcept {
+  for_each_post([](Worker* worker) {
+    BlockPost& post = worker->post;
+    post.started = false;
+    post.tid.store(0, std::memory_order_relaxed);
+    post.heir.store(nullptr, std::memory_order_relaxed);
+    post.refused.store(false, std::memory_order_relaxed);
+    post.state.store(kPostEnds, std::memory_order_relaxed);
+  });
+}
+
+bool is_scout(int tid) noexcept {
+  bool is = false;
+  for_each_post([&](const Worker* worker) { is = is || worker->post.tid.load(std::memory_order_relaxed) == tid; });
+  return is;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,207 @@
+// watch.cpp: see watch.hpp. All system calls are as they are: none takes a lock of the C library's.
+#include "block/watch.hpp"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "unit/stack_map.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr size_t kRingBytes = 4096;
+// How long who has come back may run in user mode. The kernel takes no less than 10 µs.
+constexpr uint64_t kGraceNs = 20'000;
+
+// A switch record: its header, and when.
+struct Record {
+  perf_event_header header;
+  uint64_t time;
+};
+static_assert(sizeof(Record) == 16 && kRingBytes % sizeof(Record) == 0);
+
+int open_event(const perf_event_attr& attr, int tid) noexcept {
+  return static_cast<int>(syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+perf_event_attr user_only(uint64_t config) noexcept {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = config;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  return attr;
+}
+
+// Records when the thread leaves its core, and when it gets one. Nobody is woken by that.
+int open_switches(int tid) noexcept {
+  perf_event_attr attr = user_only(PERF_COUNT_SW_DUMMY);
+  attr.context_switch = 1;
+  attr.sample_id_all = 1;
+  attr.sample_type = PERF_SAMPLE_TIME;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.watermark = 1;
+  attr.wakeup_watermark = kRingBytes;
+  return open_event(attr, tid);
+}
+
+// Mapped for reading only: the kernel overwrites the oldest, and waits for nobody. The mapping keeps the event alive.
+// In the place of an earlier one, at which somebody may be looking.
+const char* map_ring(int fd, const char* place) noexcept {
+  const int flags = MAP_SHARED | (place != nullptr ? MAP_FIXED : 0);
+  void* ring = mmap(const_cast<char*>(place), kPage + kRingBytes, PROT_READ, flags, fd, 0);
+  return ring == MAP_FAILED ? nullptr : static_cast<const char*>(ring);
+}
+
+// A clock that runs while the thread does; in the kernel it does not strike.
+int open_stop(int tid, int signal) noexcept {
+  perf_event_attr attr = user_only(PERF_COUNT_SW_TASK_CLOCK);
+  attr.sample_period = kGraceNs;
+  attr.wakeup_events = 1;
+  attr.disabled = 1;
+  const int fd = open_event(attr, tid);
+  if (fd < 0) return -1;
+  const f_owner_ex owner{F_OWNER_TID, tid};
+  if (fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, signal) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+int open_stat(int tid) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// The same for a descriptor.
+void put(std::atomic<int>& place, int fd) noexcept {
+  const int old = place.load(std::memory_order_relaxed);
+  if (fd < 0) return;
+  if (old < 0) return place.store(fd, std::memory_order_release);
+  dup3(fd, old, O_CLOEXEC);
+  close(fd);
+}
+
+bool open_ring(KltWatch& watch, int tid) noexcept {
+  const int fd = open_switches(tid);
+  if (fd < 0) return false;
+  const char* ring = map_ring(fd, watch.mapping);
+  close(fd);
+  if (ring == nullptr) return false;
+  watch.mapping = ring;
+  watch.ring.store(ring, std::memory_order_release);
+  return true;
+}
+
+Sight look_at_ring(const char* ring) noexcept {
+  const auto* page = reinterpret_cast<const perf_event_mmap_page*>(ring);
+  for (;;) {
+    // Acquire, pairs with the kernel's release: the record is whole.
+    const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+    if (head == 0) return {};
+    const auto* record = reinterpret_cast<const Record*>(ring + kPage + (head - sizeof(Record)) % kRingBytes);
+    const uint16_t misc = __atomic_load_n(&record->header.misc, __ATOMIC_RELAXED);
+    const uint64_t time = __atomic_load_n(&record->time, __ATOMIC_RELAXED);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    // The last one is overwritten after a whole ring of others only.
+    if (__atomic_load_n(&page->data_head, __ATOMIC_RELAXED) - head >= kRingBytes - sizeof(Record)) continue;
+    constexpr uint16_t kOut = PERF_RECORD_MISC_SWITCH_OUT, kPreempted = PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+    return {(misc & (kOut | kPreempted)) == kOut, time, head};
+  }
+}
+
+void drop(KltWatch& watch) noexcept {
+  watch.ring.store(nullptr, std::memory_order_relaxed);
+  if (watch.mapping != nullptr) munmap(const_cast<char*>(watch.mapping), kPage + kRingBytes);
+  watch.mapping = nullptr;
+  for (std::atomic<int>* fd : {&watch.stop_fd, &watch.stat_fd}) {
+    if (const int open = fd->exchange(-1, std::memory_order_relaxed); open >= 0) close(open);
+  }
+  watch.opened.store(false, std::memory_order_relaxed);
+}
+
+// "1234 (any ) name) S 1 …"
+Sight look_at_stat(int fd) noexcept {
+  char text[128];
+  const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+  if (bytes <= 0) return {};
+  text[bytes] = '\0';
+  const char* name_end = std::strrchr(text, ')');
+  return {name_end != nullptr && (name_end[2] == 'S' || name_end[2] == 'D'), 0, 0};
+}
+
+bool granted(BlockRung rung) noexcept {
+  const auto tid = static_cast<int>(syscall(SYS_gettid));
+  KltWatch watch;
+  if (rung == BlockRung::Perf) {
+    put(watch.stop_fd, open_stop(tid, SIGRTMAX));
+    const bool ok = watch.stop_fd.load(std::memory_order_relaxed) >= 0 && open_ring(watch, tid);
+    drop(watch);
+    return ok;
+  }
+  put(watch.stat_fd, open_stat(tid));
+  const bool ok = watch.stat_fd.load(std::memory_order_relaxed) >= 0;
+  drop(watch);
+  return ok;
+}
+
+}  // namespace
+
+BlockRung watch_find_rung(BlockRung wish) noexcept {
+  if (wish != BlockRung::Proc && granted(BlockRung::Perf)) return BlockRung::Perf;
+  return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
+}
+
+bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
+  KltWatch& watch = klt->watch;
+  const int tid = klt->tid.load(std::memory_order_acquire);
+  if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
+  if (rung == BlockRung::Perf && open_ring(watch, tid)) {
+    put(watch.stop_fd, open_stop(tid, signal));
+    return true;
+  }
+  // Too many open files, or no more memory may be locked: this one is seen by way of /proc.
+  watch.ring.store(nullptr, std::memory_order_relaxed);
+  const int fd = open_stat(tid);
+  put(watch.stat_fd, fd);
+  return fd >= 0;
+}
+
+void watch_reopen(Klt* klt) noexcept { klt->watch.opened.store(false, std::memory_order_relaxed); }
+
+void watch_close(Klt* klt, bool mapped) noexcept {
+  if (!mapped) klt->watch.mapping = nullptr;
+  drop(klt->watch);
+}
+
+Sight watch_look(const Klt* klt) noexcept {
+  // None in it: the thread has not left its core since it was opened.
+  if (const char* ring = klt->watch.ring.load(std::memory_order_acquire)) return look_at_ring(ring);
+  const int fd = klt->watch.stat_fd.load(std::memory_order_acquire);
+  return fd >= 0 ? look_at_stat(fd) : Sight{};
+}
+
+bool watch_stop_when_back(const Klt* klt) noexcept {
+  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
+}
+
+void watch_do_not_stop(const Klt* klt) noexcept {
+  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  if (fd >= 0) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,35 @@
+// watch.hpp: whether the thread of a KLT sleeps in the kernel, and since when: the rungs.
+#pragma once
+
+#include <cstdint>
+
+#include "config/options.hpp"
+#include "klt/klt.hpp"
+
+namespace weft::rt {
+
+struct Sight {
+  bool asleep = false;    // it waits for something; not: it waits for a core
+  uint64_t since = 0;     // ns of CLOCK_MONOTONIC; 0: not known
+  uint64_t stamp = 0;     // another one each time that it has run; 0: not known
+};
+
+// The best rung that this process is granted, `wish` or below. None: not even /proc can be read.
+BlockRung watch_find_rung(BlockRung wish) noexcept;
+
+// Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not
+// seen to sleep at all.
+bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept;
+// The record is to be another thread's, which opens it anew. What is there stays until then: somebody may be looking.
+void watch_reopen(Klt* klt) noexcept;
+// Nobody looks any more. `mapped`: false in a forked child, which does not have the memory.
+void watch_close(Klt* klt, bool mapped) noexcept;
+
+Sight watch_look(const Klt* klt) noexcept;
+
+// When it next runs in user mode for a few moments, its thread gets the signal; once. Nothing in a system call is
+// interrupted. False: not on this rung.
+bool watch_stop_when_back(const Klt* klt) noexcept;
+void watch_do_not_stop(const Klt* klt) noexcept;
+
+}  // namespace weft::rt

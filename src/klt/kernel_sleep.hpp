@@ -1,0 +1,61 @@
+// kernel_sleep.hpp: what the runtime tells block/, and asks of it. Defined there; while the mode is Off, which is where it
+// begins, each of these costs a look at one word at most.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "config/options.hpp"
+#include "klt/klt.hpp"
+#include "klt/time_slice.hpp"
+
+namespace weft::rt {
+
+extern std::atomic<BlockMode> block_mode;
+
+inline bool block_off() noexcept {
+  return __builtin_expect(block_mode.load(std::memory_order_relaxed) == BlockMode::Off, 1);
+}
+
+// While either reason exists nobody but main runs on main's KLT: see leave_its_klt().
+inline bool leaves_its_klt() noexcept { return !(preempt_off() && block_off()); }
+
+// ---- the process ----------------------------------------------------------------------------------
+
+// As the options say; a message where the system cannot do it.
+void block_start(const Options& options) noexcept;
+// Nobody but the caller runs units.
+void block_stop() noexcept;
+// All KLTs but the caller's have ended.
+void block_remove() noexcept;
+// In a forked child, in its one thread. worker: null: the runtime stayed behind.
+void block_become_child(Klt* self, Worker* worker) noexcept;
+// One of ours that is no KLT.
+bool block_is_scout(int tid) noexcept;
+
+// ---- a KLT's thread; guard up -----------------------------------------------------------------------
+
+void block_klt_starts(Klt* klt) noexcept;
+// The record is to be another thread's.
+void block_klt_renewed(Klt* klt) noexcept;
+// It is about to be deleted. `mapped`: false in a forked child, which does not have what its parent had mapped.
+void block_klt_gone(Klt* klt, bool mapped) noexcept;
+// A spare that is kept for this worker has been woken. True: it carries the worker now.
+bool block_inherit(Klt* self, Worker* worker) noexcept;
+// Its worker was taken while it was in the kernel; it has come back, and is about to wait for one.
+void block_came_back(Klt* self) noexcept;
+
+// ---- a worker ---------------------------------------------------------------------------------------
+
+// It has a scout from here on, if there are any. Under runtime.setup, or before anybody else knows the worker.
+void block_worker_starts(Worker* worker) noexcept;
+// Nobody carries it any more.
+void block_worker_ends(Worker* worker) noexcept;
+// It has slept by its own will, and goes on.
+void block_goes_on(Worker* worker) noexcept;
+// Its lane has asked to be told: a unit waits there now. Any thread.
+void block_unit_waits(Worker* worker) noexcept;
+// Its earliest deadline is another one now.
+void block_deadline(Worker* worker) noexcept;
+
+}  // namespace weft::rt
