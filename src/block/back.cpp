@@ -9,22 +9,38 @@
 #include <utility>
 
 #include "block/block.hpp"
+#include "block/watch.hpp"
 #include "klt/guard.hpp"
 #include "klt/process_gate.hpp"
+#include "pool/pool.hpp"
 #include "sanitizer_switch.hpp"
+#include "unit/unit.hpp"
 
 namespace weft::rt {
 namespace {
+
+// Not where the way back leads through a function of the program's, which may lock and allocate: such a unit comes back
+// when it next calls Weft.
+bool may_stop(const Klt* self) noexcept {
+  const Unit* unit = self->current.load(std::memory_order_relaxed);
+  return self->guard.load(std::memory_order_relaxed) == kGuardDown && self->no_preemption == 0 && unit != nullptr &&
+         unit->pool.load(std::memory_order_relaxed)->builtin &&
+         unit->host->pool.load(std::memory_order_relaxed)->builtin;
+}
 
 // Like preempt/'s: where the guard goes down behind a ULT's signal, a tick is known as one that comes too early.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_return(int, siginfo_t*,
                                                                                                   void*) noexcept {
   if (san::kSignalsComeLate || !klt_register_valid()) return;
   Klt* self = klt_self();
-  // In Weft: it finds out by itself. Otherwise it has its worker, or has it again.
-  if (self->guard.load(std::memory_order_relaxed) != kGuardDown) return;
   if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
   const int error = errno;  // the KLT is the same afterwards
+  if (!may_stop(self)) {
+    // In Weft it finds out by itself; but it may be another handler that is just about to go.
+    if (self->take.load(std::memory_order_relaxed) == Take::kTaken) watch_stop_when_back(self);
+    errno = error;
+    return;
+  }
   klt_register_store32<kKltGuard>(kGuardUp);
   const bool taken = self->take.load(std::memory_order_acquire) == Take::kTaken;
   if (taken) block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
