@@ -493,7 +493,7 @@ struct SavedScheduler {
   worker->left = {nullptr, nullptr, nullptr};
   switch_to_unit(worker, unit, &saved.here);
   set_parent(worker, saved.outer, saved.outer_stack);
-  const auto left = worker->left;
+  const auto left = std::exchange(worker->left, {});  // a KLT that carries the worker next is not to do it again
   if (left.action != nullptr) left.action(worker, left.unit, left.arg);
 }
 
