@@ -41,7 +41,7 @@ Worker* come_back(Klt* self) noexcept {
   count_return();
   block_came_back(self);
   unit_transition(unit, UnitState::kReady);
-  make_ready(nullptr, unit);
+  make_ready_without_worker(self, unit);
   klt_sleep(self);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();

@@ -62,6 +62,27 @@ void gate_leave() noexcept;
 // Whether the calling thread is inside.
 bool gate_entered() noexcept;
 
+// What a KLT that has no worker does in it, it does as a thread that is no KLT, to whom all of Weft is open, users' pools
+// included. Guard up before and after.
+class AsThread {
+ public:
+  explicit AsThread(Klt* self) noexcept : self_(self) {
+    rest_begin(self_);
+    klt_register_set(nullptr);
+    gate_enter();
+  }
+  AsThread(const AsThread&) = delete;
+  AsThread& operator=(const AsThread&) = delete;
+  ~AsThread() {
+    gate_leave();
+    klt_register_set(self_);
+    rest_end(self_);
+  }
+
+ private:
+  Klt* const self_;
+};
+
 // ---- the thread that forks ------------------------------------------------------------------------
 
 // Returns when nobody but `self` (null: no KLT) is inside; the list of KLTs is then locked too. `klts`: the

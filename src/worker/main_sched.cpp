@@ -48,21 +48,15 @@ bool told_to_stop(Worker* worker) noexcept {
          (!worker->sched->patient || sched_should_stop(worker->sched));
 }
 
-// To whoever waits for a worker that has stopped. Whoever did that has no worker any more: it does it as a thread that
-// is no KLT, to whom all of Weft is open, users' pools included.
+// To whoever waits for a worker that has stopped. Whoever did that has no worker any more.
 void wake_joiners(Klt* self, Waiter* waiter) noexcept {
   if (waiter == nullptr) return;
-  rest_begin(self);
-  klt_register_set(nullptr);
-  gate_enter();
+  const AsThread scope(self);
   while (waiter != nullptr) {
     Waiter* const next = waiter->next;  // gone once it is woken
     waiter_wake(nullptr, waiter);
     waiter = next;
   }
-  gate_leave();
-  klt_register_set(self);
-  rest_end(self);
 }
 
 // False: there is nothing to wait for.

@@ -140,6 +140,14 @@ void make_ready(Worker* worker, Unit* unit) noexcept {
   wake_for_pool(worker, pool);
 }
 
+void make_ready_without_worker(Klt* self, Unit* unit) noexcept {
+  if (unit->pool.load(std::memory_order_relaxed)->builtin && host_of(unit)->pool.load(std::memory_order_relaxed)->builtin) {
+    return make_ready(nullptr, unit);
+  }
+  const AsThread scope(self);  // the user's function may call Weft
+  make_ready(nullptr, unit);
+}
+
 void take_deferred(Worker* worker) noexcept {
   Klt* self = klt_self();
   self->attention.fetch_and(~attention::kDeferred, std::memory_order_seq_cst);
@@ -161,6 +169,6 @@ void dispatch_next(Worker* worker, Unit* unit) noexcept {
 }
 
 // Its KLT went to sleep while the unit was left with it: the unit's own worker picks it again.
-void klt_return_deferred(Unit* unit) noexcept { make_ready(nullptr, unit); }
+void klt_return_deferred(Unit* unit) noexcept { make_ready_without_worker(klt_self(), unit); }
 
 }  // namespace weft::rt

@@ -262,6 +262,8 @@ inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
 // Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
 // worker: the caller's, guard up; null on a foreign thread.
 void make_ready(Worker* worker, Unit* unit) noexcept;
+// The same by a KLT that has no worker.
+void make_ready_without_worker(Klt* self, Unit* unit) noexcept;
 // The same for the owner's own use where nobody is to be woken yet.
 void push_ready_private(Worker* worker, Unit* unit) noexcept;
 
