@@ -98,7 +98,7 @@ Klt* reuse_ended() noexcept {
     if (klt == nullptr) return nullptr;
     all_klts.ended = klt->next_ended;
   }
-  pthread_join(klt->thread, nullptr);
+  if (klt->joinable) pthread_join(klt->thread, nullptr);
   klt->joinable = false;
   klt->state.store(KltState::kSpare, std::memory_order_relaxed);
   klt->wake.store(0, std::memory_order_relaxed);
@@ -301,16 +301,12 @@ Klt* klt_create() noexcept {
   const bool reused = klt != nullptr;
   if (!reused) klt = make_klt();
   if (klt == nullptr) return nullptr;
-  if (!start_thread(klt)) {
-    if (reused) {
-      klt->state.store(KltState::kStopping, std::memory_order_relaxed);
-    } else {
-      delete_klt(klt);
-    }
-    return nullptr;
-  }
+  // First: its thread asks whether there are ticks, and whoever starts them goes through the list. One of them sees it.
   if (!reused) list_klt(klt);
-  return klt;
+  if (start_thread(klt)) return klt;
+  klt->state.store(KltState::kStopping, std::memory_order_relaxed);
+  list_ended(klt);
+  return nullptr;
 }
 
 void klt_put_back(Klt* klt) noexcept {
