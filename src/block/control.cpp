@@ -133,9 +133,7 @@ void block_worker_starts(Worker* worker) noexcept {
 
 void block_worker_ends(Worker* worker) noexcept { heir_dismiss(worker); }
 
-void block_goes_on(Worker* worker) noexcept {
-  if (block_mode.load(std::memory_order_relaxed) == BlockMode::On) scout_look(worker);
-}
+void block_goes_on(Worker* worker) noexcept { scout_look(worker); }
 
 void block_unit_waits(Worker* worker) noexcept { scout_look(worker); }
 

@@ -27,7 +27,7 @@ bool units_wait(Worker* worker) noexcept {
   return false;
 }
 
-// Whether no worker gets on: each sleeps, or would block at the bound.
+// Whether no worker gets on: each has nothing to do, or its carrier sleeps in the kernel.
 bool all_stand_still(const Worker* but) noexcept {
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
   for (unsigned i = 0; i < slots; ++i) {
@@ -35,8 +35,9 @@ bool all_stand_still(const Worker* but) noexcept {
     if (worker == nullptr || worker == but || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) {
       continue;
     }
-    if (worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake &&
-        !worker->post.refused.load(std::memory_order_relaxed)) {
+    const Klt* carrier = worker->carrier.load(std::memory_order_acquire);
+    if (worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake && carrier != nullptr &&
+        !watch_look(carrier).asleep) {
       return false;
     }
   }
@@ -46,7 +47,6 @@ bool all_stand_still(const Worker* but) noexcept {
 // Progress comes before the bound.
 bool has_room(Worker* worker) noexcept {
   if (ults_in_kernel.load(std::memory_order_relaxed) < block_settings.klts.load(std::memory_order_relaxed)) return true;
-  worker->post.refused.store(true, std::memory_order_seq_cst);
   if (!all_stand_still(worker)) return false;
   block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -56,7 +56,6 @@ enum class Outcome { kNothing, kGivenAway, kMine };
 
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
-  worker->post.refused.store(false, std::memory_order_relaxed);
   if (!sight.asleep || !has_room(worker)) return Outcome::kNothing;
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
     scout_rest(worker);
@@ -65,7 +64,6 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   }
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return Outcome::kNothing;
   watch_stop_when_back(victim);
-  worker->post.refused.store(false, std::memory_order_relaxed);
   Outcome outcome = Outcome::kGivenAway;
   if (!take_for_next_captive(worker, victim)) {
     Klt* me = self;

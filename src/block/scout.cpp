@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/spin_lock.hpp"
@@ -28,7 +29,7 @@ namespace {
 
 // Looks at which nothing has changed, one after the other: the carrier runs on another core, or cannot be taken just now.
 constexpr unsigned kPatience = 16;
-constexpr uint64_t kNapNs = 100'000;
+constexpr uint64_t kNapNs = 100'000, kLongestNapNs = 1'600'000;
 
 constexpr int kNoCpu = -2;
 
@@ -61,6 +62,7 @@ struct Scout {
   uint64_t stamp = 0;    // of the last look
   uint64_t blocked = 0;  // of the last block
   unsigned same = 0;     // looks at which it was that
+  uint64_t nap = kNapNs;  // the next one
 };
 
 void follow(Scout& scout) noexcept {
@@ -87,7 +89,7 @@ bool call_heir(Worker* worker) noexcept {
   return true;
 }
 
-// False: it sleeps by its own will, or runs what is not to be disturbed: no use looking before a unit comes.
+// False: it sleeps for want of work, and tells us when it goes on.
 bool look(Scout& scout) noexcept {
   Worker* worker = scout.worker;
   const Klt* klt = worker->carrier.load(std::memory_order_acquire);
@@ -97,11 +99,11 @@ bool look(Scout& scout) noexcept {
   const Sight sight = watch_look(klt);
   scout.same = sight.stamp == scout.stamp ? scout.same + 1 : 0;
   scout.stamp = sight.stamp;
+  if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
   if (!sight.asleep) return true;
-  const uint32_t guard = klt->guard.load(std::memory_order_acquire);
-  if (guard == kGuardUp) return true;  // a page fault in Weft
-  if (guard == kGuardResting || klt->current.load(std::memory_order_relaxed) == nullptr) return false;
-  if (klt != worker->carrier.load(std::memory_order_acquire)) return true;
+  // In Weft, or in the code of a scheduler or a pool of the user's, from which nobody takes a worker.
+  if (klt->guard.load(std::memory_order_acquire) != kGuardDown) return true;
+  if (klt->current.load(std::memory_order_relaxed) == nullptr) return true;
   if (scout.blocked != sight.stamp || sight.stamp == 0) {
     scout.blocked = sight.stamp;
     block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
@@ -117,8 +119,9 @@ void watch_over(Scout& scout) noexcept {
   if (scout.same < kPatience) {
     sched_yield();
   } else {
-    scout.same = 0;
-    futex_wait_for(post.state, kPostLooks, kNapNs);
+    futex_wait_for(post.state, kPostLooks, scout.nap);
+    scout.same = kPatience - 1;
+    if (scout.stamp != 0) scout.nap = std::min(2 * scout.nap, kLongestNapNs);
   }
 }
 
@@ -205,7 +208,6 @@ void scouts_forget_threads() noexcept {
     post.started = false;
     post.tid.store(0, std::memory_order_relaxed);
     post.heir.store(nullptr, std::memory_order_relaxed);
-    post.refused.store(false, std::memory_order_relaxed);
     post.state.store(kPostEnds, std::memory_order_relaxed);
   });
 }

@@ -53,7 +53,6 @@ struct BlockPost {
   std::atomic<uint32_t> answered{0};  // heir
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
-  std::atomic<bool> refused{false};  // it would have been taken, but too many were in the kernel already
   pthread_t thread{};                // of whoever starts and stops it
   bool started = false;
   bool listed = false;

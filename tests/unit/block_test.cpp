@@ -1,0 +1,493 @@
+// A worker whose ULT blocks in the kernel goes on with other units: whatever it blocks in, on each rung, in each mode.
+#include <poll.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sanitizer_switch.hpp"
+#include "support/blocking.hpp"
+
+namespace {
+
+using namespace weft_test;
+using std::chrono::milliseconds;
+
+class Blocking : public AwareTest {};
+INSTANTIATE_TEST_SUITE_P(All, Blocking, kAwarenesses, name_of);
+
+// As many ULTs as there are workers block, and what they wait for is done by a ULT that comes later.
+template <class Block, class Release>
+void others_run_while_ults_block(unsigned workers, Block block, Release release) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  std::atomic<unsigned> about_to{0};
+  for (unsigned i = 0; i < workers; ++i) {
+    calls.push_back(std::make_unique<Call>([&, i] {
+      ++about_to;
+      block(i);
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  Call releases([&] {
+    while (about_to < workers) weft_yield();
+    for (unsigned i = 0; i < workers; ++i) release(i);
+  });
+  weft_unit_t releaser = releases.ult();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_TRUE(ok(weft_free(&releaser)));
+}
+
+TEST_P(Blocking, InARead) {
+  std::vector<Pipe> pipes(workers());
+  for (int round = 0; round < 20; ++round) {
+    others_run_while_ults_block(
+        workers(), [&](unsigned i) { EXPECT_EQ(pipes[i].get(), 'x'); }, [&](unsigned i) { pipes[i].put(); });
+  }
+  EXPECT_EQ(blocking_info().in_kernel, 0u);
+}
+
+TEST_P(Blocking, InALockOfTheCLibrary) {
+  std::vector<pthread_mutex_t> mutexes(workers(), PTHREAD_MUTEX_INITIALIZER);
+  // Of the kind that any thread may unlock.
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned i) {
+        pthread_mutex_lock(&mutexes[i]);
+        pthread_mutex_lock(&mutexes[i]);
+        pthread_mutex_unlock(&mutexes[i]);
+      },
+      [&](unsigned i) { pthread_mutex_unlock(&mutexes[i]); });
+}
+
+TEST_P(Blocking, InACondition) {
+  std::mutex mutex;
+  std::condition_variable condition;
+  unsigned released = 0;
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned) {
+        std::unique_lock hold(mutex);
+        condition.wait(hold, [&] { return released == workers(); });
+      },
+      [&](unsigned) {
+        const std::lock_guard hold(mutex);
+        ++released;
+        condition.notify_all();
+      });
+}
+
+TEST_P(Blocking, InPoll) {
+  std::vector<Pipe> pipes(workers());
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned i) {
+        pollfd wanted{pipes[i].out(), POLLIN, 0};
+        int n;
+        while ((n = poll(&wanted, 1, -1)) < 0) EXPECT_EQ(errno, EINTR);
+        EXPECT_EQ(n, 1);
+      },
+      [&](unsigned i) { pipes[i].put(); });
+}
+
+TEST_P(Blocking, InALockOfAFile) {
+  char path[] = "/tmp/weft-block-test-XXXXXX";
+  const int held = mkstemp(path);
+  ASSERT_GE(held, 0);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  std::vector<int> files;
+  for (unsigned i = 0; i < workers(); ++i) files.push_back(open(path, O_RDWR | O_CLOEXEC));
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned i) {
+        while (flock(files[i], LOCK_SH) != 0) EXPECT_EQ(errno, EINTR);
+      },
+      [&](unsigned i) {
+        if (i == 0) flock(held, LOCK_UN);
+      });
+  for (const int file : files) close(file);
+  close(held);
+  unlink(path);
+}
+
+TEST_P(Blocking, InAnOpenOfAFifo) {
+  char path[] = "/tmp/weft-block-fifo-XXXXXX";
+  ASSERT_NE(mkdtemp(path), nullptr);
+  const std::string fifo = std::string(path) + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  int reads = -1, writes = -1;
+  others_run_while_ults_block(
+      1, [&](unsigned) { while ((reads = open(fifo.c_str(), O_RDONLY | O_CLOEXEC)) < 0) EXPECT_EQ(errno, EINTR); },
+      [&](unsigned) { while ((writes = open(fifo.c_str(), O_WRONLY | O_CLOEXEC)) < 0) EXPECT_EQ(errno, EINTR); });
+  close(reads);
+  close(writes);
+  unlink(fifo.c_str());
+  rmdir(path);
+}
+
+TEST_P(Blocking, WhileItWaitsForAChild) {
+  Pipe pipe;
+  pid_t child = fork();
+  if (child == 0) {
+    char c;
+    _exit(read(pipe.out(), &c, 1) == 1 ? 7 : 1);
+  }
+  int status = 0;
+  others_run_while_ults_block(
+      1, [&](unsigned) { while (waitpid(child, &status, 0) < 0) EXPECT_EQ(errno, EINTR); }, [&](unsigned) { pipe.put(); });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+TEST_P(Blocking, Main) {
+  Pipe pipe;
+  Call puts([&] { pipe.put(); });
+  weft_unit_t unit = puts.ult();
+  EXPECT_EQ(pipe.get(), 'x');
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_P(Blocking, WhatWaitsForMainDoesNotKeepIt) {
+  // A ULT that blocks where only main could run would wait for main, and main for it.
+  std::vector<Pipe> pipes(2 * workers());
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  std::atomic<unsigned> about_to{0};
+  for (Pipe& pipe : pipes) {
+    calls.push_back(std::make_unique<Call>([&] {
+      ++about_to;
+      pipe.get();
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  while (about_to < pipes.size()) weft_yield();
+  for (Pipe& pipe : pipes) pipe.put();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(Blocking, ADeadlineOfAnother) {
+  Pipe pipe;
+  std::atomic<unsigned> asleep{0};
+  Call sleeps([&] {
+    ++asleep;
+    EXPECT_TRUE(ok(weft_sleep(5'000'000)));
+    for (unsigned i = 0; i < workers(); ++i) pipe.put();
+  });
+  weft_unit_t sleeper = sleeps.ult();
+  while (asleep == 0) weft_yield();
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < workers(); ++i) {
+    calls.push_back(std::make_unique<Call>([&] { pipe.get(); }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_TRUE(ok(weft_free(&sleeper)));
+}
+
+TEST_P(Blocking, KeepsWhatTheCallHasSaid) {
+  std::vector<Pipe> pipes(workers());
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned i) {
+        errno = 0;
+        char c[2] = {};
+        EXPECT_EQ(read(pipes[i].out(), c, 2), 1);
+        EXPECT_EQ(errno, 0);
+        EXPECT_EQ(read(-1, c, 1), -1);
+        const int before = errno;
+        weft_yield();
+        EXPECT_EQ(before, EBADF);
+      },
+      [&](unsigned i) { pipes[i].put(); });
+}
+
+TEST_P(Blocking, ALargeWriteIsNotCutShort) {
+  // A signal in the midst of it would have it return what it has written so far.
+  if (!perf()) return;
+  constexpr size_t kBytes = 1 << 20;
+  Pipe pipe;
+  std::vector<char> out(kBytes, 'y');
+  Call writes([&] { EXPECT_EQ(write(pipe.in(), out.data(), out.size()), static_cast<ssize_t>(kBytes)); });
+  Call reads([&] {
+    std::vector<char> in(4096);
+    for (size_t seen = 0; seen < kBytes;) {
+      const ssize_t n = read(pipe.out(), in.data(), in.size());
+      ASSERT_GT(n, 0);
+      seen += static_cast<size_t>(n);
+      weft_yield();
+    }
+  });
+  weft_unit_t units[] = {writes.ult(), reads.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+}
+
+TEST_P(Blocking, WhoComesBackIsStopped) {
+  // It never comes to Weft by itself, and what it waits for is done by a ULT that another one is in the way of.
+  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  Pipe pipe;
+  std::atomic<bool> done{false}, reading{false};
+  Call back([&] {
+    reading = true;
+    pipe.get();
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+  });
+  weft_unit_t first = back.ult();
+  while (!reading) weft_yield();
+  Call other([&] {
+    pipe.put();
+    const uint64_t end = weft_after(20'000'000);
+    while (weft_now() < end) asm volatile("");
+    done = true;
+  });
+  weft_unit_t second = other.ult();
+  EXPECT_TRUE(ok(weft_free(&second)));
+  EXPECT_TRUE(ok(weft_free(&first)));
+  const weft_blocking_info_t info = blocking_info();
+  EXPECT_GE(info.hand_overs, 1u);
+  EXPECT_GE(info.stopped, 1u);
+  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 5'000'000u);
+}
+
+TEST_P(Blocking, WithNobodyWaiting) {
+  const uint64_t before = blocking_info().hand_overs;
+  for (int i = 0; i < 3; ++i) in_ult([] { usleep(5000); });
+  const uint64_t seen = blocking_info().hand_overs - before;
+  if (GetParam().mode == WEFT_BLOCKING_AUTO) {
+    EXPECT_EQ(seen, 0u);
+  } else {
+    EXPECT_GE(seen, 1u);
+  }
+}
+
+TEST_P(Blocking, TheScoutLeavesAComputingCarrierAlone) {
+  if (workers() != 1 || weft::rt::san::kSignalsComeLate) return;
+  Call other([] {});
+  weft_unit_t waits = nullptr;
+  const uint64_t before = blocking_info().looks;
+  waits = other.ult();
+  const uint64_t end = weft_after(500'000'000);
+  while (weft_now() < end) asm volatile("");
+  EXPECT_LE(blocking_info().looks - before, 100u);  // 200 a second
+  EXPECT_TRUE(ok(weft_free(&waits)));
+}
+
+TEST_P(Blocking, TheScoutsRestWhileAllSleep) {
+  usleep(20'000);
+  const uint64_t before = blocking_info().looks;
+  EXPECT_TRUE(ok(weft_sleep(300'000'000)));
+  EXPECT_LE(blocking_info().looks - before, 200u);
+}
+
+TEST_P(Blocking, NoMoreThanTheBoundInTheKernel) {
+  constexpr unsigned kBound = 4, kUlts = 16;
+  ASSERT_TRUE(ok(weft_blocking_set_klts(kBound)));
+  std::vector<Pipe> pipes(kUlts);
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < kUlts; ++i) {
+    calls.push_back(std::make_unique<Call>([&, i] { pipes[i].get(); }));
+    units.push_back(calls.back()->ult());
+  }
+  // All block, and this one comes after them: progress comes before the bound.
+  Call releases([&] {
+    for (Pipe& pipe : pipes) pipe.put();
+  });
+  weft_unit_t releaser = releases.ult();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_TRUE(ok(weft_free(&releaser)));
+  EXPECT_EQ(blocking_info().klts, kBound);
+  if (workers() == 1) {
+    EXPECT_GE(blocking_info().beyond, 1u);
+  }
+}
+
+TEST_P(Blocking, ModesChangeWhileUltsBlock) {
+  Pipe pipe;
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  std::atomic<unsigned> about_to{0};
+  for (unsigned i = 0; i < 8; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      ++about_to;
+      pipe.get();
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  while (about_to < 8) weft_yield();
+  for (const weft_blocking_mode_t mode : {WEFT_BLOCKING_OFF, WEFT_BLOCKING_ON, WEFT_BLOCKING_AUTO, WEFT_BLOCKING_OFF,
+                                          WEFT_BLOCKING_AUTO}) {
+    EXPECT_TRUE(ok(weft_blocking_set_mode(mode)));
+    EXPECT_EQ(blocking_info().mode, mode);
+    weft_yield();
+  }
+  for (unsigned i = 0; i < 8; ++i) pipe.put();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(Blocking, WorkersThatComeAndGo) {
+  for (int round = 0; round < 5; ++round) {
+    SideWorker side;
+    const weft_unit_attr_t there = side.attr();
+    Pipe pipe;
+    Call gets([&] { pipe.get(); }), puts([&] { pipe.put(); });
+    weft_unit_t units[] = {gets.ult(&there), puts.ult(&there)};
+    EXPECT_TRUE(ok(weft_free_many(2, units)));
+  }
+}
+
+TEST_P(Blocking, UnderAStackedScheduler) {
+  weft_pool_t pool = nullptr;
+  weft_sched_t sched = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &pool, &sched)));
+  Pipe pipe;
+  weft_unit_attr_t there = default_attr();
+  there.pool = pool;
+  Call gets([&] { pipe.get(); }), puts([&] { pipe.put(); });
+  weft_unit_t units[] = {gets.ult(&there), puts.ult(&there)};
+  weft_unit_t stacked = nullptr;
+  ASSERT_TRUE(ok(weft_sched_push(sched, weft_worker_pool(weft_worker_self()), &stacked)));
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_TRUE(ok(weft_sched_finish(sched)));
+  EXPECT_TRUE(ok(weft_free(&stacked)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
+TEST_P(Blocking, TheProcessForksMeanwhile) {
+  if (weft::rt::san::kSignalsComeLate) return;  // children of its start no threads
+  std::vector<Pipe> pipes(workers());
+  others_run_while_ults_block(
+      workers(), [&](unsigned i) { pipes[i].get(); },
+      [&](unsigned i) {
+        if (i == 0) {
+          const pid_t child = fork();
+          if (child == 0) {
+            // Here, too, a worker goes on when its ULT blocks.
+            Pipe pipe;
+            Call puts([&] { pipe.put(); });
+            weft_unit_t unit = puts.ult();
+            const bool right = pipe.get() == 'x';
+            weft_free(&unit);
+            _exit(right ? 0 : 1);
+          }
+          int status = 1;
+          while (waitpid(child, &status, 0) < 0) EXPECT_EQ(errno, EINTR);
+          EXPECT_EQ(status, 0);
+        }
+        pipes[i].put();
+      });
+}
+
+// ---- whoever says it himself
+
+class SaidBlocking : public WorkersTest {};
+INSTANTIATE_TEST_SUITE_P(Workers, SaidBlocking, testing::Values(1u, 2u));
+
+TEST_P(SaidBlocking, OthersRunMeanwhile) {
+  std::vector<Pipe> pipes(workers());
+  for (int round = 0; round < 20; ++round) {
+    others_run_while_ults_block(
+        workers(),
+        [&](unsigned i) {
+          EXPECT_TRUE(ok(weft_blocking_begin()));
+          EXPECT_EQ(pipes[i].get(), 'x');
+          weft_blocking_end();
+          EXPECT_NE(weft_worker_self(), nullptr);
+        },
+        [&](unsigned i) { pipes[i].put(); });
+  }
+}
+
+TEST_P(SaidBlocking, ByMain) {
+  for (int round = 0; round < 20; ++round) {
+    Pipe pipe;
+    Call puts([&] { pipe.put(); });
+    weft_unit_t unit = puts.ult();
+    EXPECT_TRUE(ok(weft_blocking_begin()));
+    EXPECT_EQ(pipe.get(), 'x');
+    weft_blocking_end();
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+}
+
+TEST_P(SaidBlocking, AnyFunctionEndsIt) {
+  EXPECT_TRUE(ok(weft_blocking_begin()));
+  weft_yield();
+  EXPECT_TRUE(ok(weft_blocking_begin()));
+  EXPECT_TRUE(ok(weft_blocking_begin()));
+  weft_blocking_end();
+  weft_blocking_end();
+}
+
+TEST_P(SaidBlocking, NotByATasklet) {
+  in_tasklet([] { EXPECT_TRUE(fails(WEFT_ERR_CONTEXT, weft_blocking_begin())); });
+}
+
+TEST_P(SaidBlocking, AThreadOfTheProgramsMay) {
+  on_klt([] {
+    EXPECT_TRUE(ok(weft_blocking_begin()));
+    weft_blocking_end();
+  });
+}
+
+TEST_P(SaidBlocking, ItHasEndedBeforeItsPoolAsksAnybody) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  std::atomic<unsigned> sum{0};
+  for (unsigned i = 0; i < 64; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      for (int k = 0; k < 10; ++k) {
+        EXPECT_TRUE(ok(weft_blocking_begin()));
+        if (k % 3 == 0) usleep(50);
+        weft_blocking_end();
+        ++sum;
+      }
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_EQ(sum, 640u);
+}
+
+// ---- what may not be
+
+TEST(BlockingSettings, BeforeWeftIsInitialised) {
+  weft_blocking_info_t info;
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_blocking_set_mode(WEFT_BLOCKING_AUTO)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_blocking_set_klts(4)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_blocking_info(&info)));
+  EXPECT_TRUE(ok(weft_blocking_begin()));  // an ordinary thread
+  weft_blocking_end();
+}
+
+TEST(BlockingSettings, Invalid) {
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_blocking_set_mode(static_cast<weft_blocking_mode_t>(3))));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_blocking_set_klts(0)));
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_blocking_info(nullptr)));
+  EXPECT_EQ(blocking_info().rung, std::string("none"));
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+TEST(BlockingSettings, AgainAndAgain) {
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(ok(weft_initialize(nullptr)));
+    EXPECT_TRUE(ok(weft_blocking_set_mode(i % 2 == 0 ? WEFT_BLOCKING_AUTO : WEFT_BLOCKING_ON)));
+    Pipe pipe;
+    Call puts([&] { pipe.put(); });
+    weft_unit_t unit = puts.ult();
+    pipe.get();
+    EXPECT_TRUE(ok(weft_free(&unit)));
+    EXPECT_TRUE(ok(weft_finalize()));
+  }
+}
+
+}  // namespace
