@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "block/block.hpp"
 #include "block/watch.hpp"
@@ -37,7 +36,9 @@ bool may_stop(const Klt* self) noexcept {
   const int error = errno;  // the KLT is the same afterwards
   if (!may_stop(self)) {
     // In Weft it finds out by itself; but it may be another handler that is just about to go.
-    if (self->take.load(std::memory_order_relaxed) == Take::kTaken) watch_stop_when_back(self);
+    // The worker may not be gone for good yet.
+    const Take take = self->take.load(std::memory_order_relaxed);
+    if (take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
     errno = error;
     return;
   }
@@ -58,7 +59,7 @@ bool is_free(int signal) noexcept {
 }  // namespace
 
 bool back_install() noexcept {
-  if (block_settings.signal != 0) return true;
+  if (block_settings.signal.load(std::memory_order_relaxed) != 0) return true;
   int signal = SIGRTMAX - 2;
   while (signal >= SIGRTMIN && !is_free(signal)) --signal;
   if (signal < SIGRTMIN) return false;
@@ -67,12 +68,12 @@ bool back_install() noexcept {
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) return false;
-  block_settings.signal = signal;
+  block_settings.signal.store(signal, std::memory_order_relaxed);
   return true;
 }
 
 void back_remove() noexcept {
-  const int signal = std::exchange(block_settings.signal, 0);
+  const int signal = block_settings.signal.exchange(0, std::memory_order_relaxed);
   struct sigaction action{};
   if (signal == 0 || sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0 ||
       action.sa_sigaction != on_return) {

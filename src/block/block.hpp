@@ -11,9 +11,9 @@
 namespace weft::rt {
 
 struct BlockSettings {
-  // constant while there are scouts
-  BlockRung rung = BlockRung::None;
-  int signal = 0;             // by which a ULT is stopped that has come back and has no worker; 0: none
+  // written while there are no scouts
+  std::atomic<BlockRung> rung{BlockRung::None};
+  std::atomic<int> signal{0};  // by which a ULT is stopped that has come back and has no worker; 0: none
   // any thread
   std::atomic<uint32_t> klts{512};  // the most that may be in the kernel, unless all workers would stand still
 };

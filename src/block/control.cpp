@@ -31,10 +31,16 @@ void for_each_worker(F&& f) noexcept {
   }
 }
 
+// Where the kernel refuses that, it is not seen to block, and keeps its worker.
+void watch(Klt* klt) noexcept {
+  static_cast<void>(watch_open(klt, block_settings.rung.load(std::memory_order_relaxed),
+                               block_settings.signal.load(std::memory_order_relaxed)));
+}
+
 void open_all() noexcept {
   klts_lock();
   klt_for_each([](Klt* klt, void*) {
-    if (klt->lives()) static_cast<void>(watch_open(klt, block_settings.rung, block_settings.signal));
+    if (klt->lives()) watch(klt);
   }, nullptr);
   klts_unlock();
 }
@@ -56,8 +62,9 @@ int set_mode(BlockMode mode) noexcept {
     return WEFT_OK;
   }
   if (before == BlockMode::Off) {
-    block_settings.rung = watch_find_rung(runtime.options.blocking_rung);
-    if (block_settings.rung == BlockRung::None || !back_install()) return WEFT_ERR_UNSUPPORTED;
+    const BlockRung rung = watch_find_rung(runtime.options.blocking_rung);
+    if (rung == BlockRung::None || !back_install()) return WEFT_ERR_UNSUPPORTED;
+    block_settings.rung.store(rung, std::memory_order_relaxed);
   }
   // From here on every thread that starts is watched, and every worker gets a scout.
   block_mode.store(mode, std::memory_order_seq_cst);
@@ -97,7 +104,7 @@ void block_stop() noexcept {
 
 void block_remove() noexcept {
   back_remove();
-  block_settings.rung = BlockRung::None;
+  block_settings.rung.store(BlockRung::None, std::memory_order_relaxed);
 }
 
 void block_become_child(Klt*, Worker* worker) noexcept {
@@ -112,7 +119,7 @@ void block_become_child(Klt*, Worker* worker) noexcept {
 bool block_is_scout(int tid) noexcept { return is_scout(tid); }
 
 void block_klt_starts(Klt* klt) noexcept {
-  if (!block_off()) static_cast<void>(watch_open(klt, block_settings.rung, block_settings.signal));
+  if (!block_off()) watch(klt);
 }
 
 void block_klt_renewed(Klt* klt) noexcept { watch_reopen(klt); }
@@ -169,7 +176,7 @@ int weft_blocking_info(weft_blocking_info_t* info) {
   const BlockCounts& counts = block_counts;
   *info = {};
   info->mode = static_cast<weft_blocking_mode_t>(block_mode.load(std::memory_order_relaxed));
-  info->rung = rung_name(block_settings.rung);
+  info->rung = rung_name(block_settings.rung.load(std::memory_order_relaxed));
   info->klts = block_settings.klts.load(std::memory_order_relaxed);
   info->in_kernel = ults_in_kernel.load(std::memory_order_relaxed);
   info->blocks = counts.blocks.load(std::memory_order_relaxed);

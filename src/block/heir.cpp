@@ -102,13 +102,27 @@ bool block_inherit(Klt* self, Worker* worker) noexcept {
     rest_end(self);
     answered = post.call.load(std::memory_order_acquire);
     post.answered.store(answered, std::memory_order_relaxed);
-    // Acquire, pairs with the release in heir_dismiss().
+    // Acquire, pairs with the release in make_spare_again().
     if (self->heir_of.load(std::memory_order_acquire) != worker) return false;
     if (!inherit(self, worker)) continue;
+    // Chosen, dismissed and chosen again before it ran, it has been woken once too often.
+    self->wake.store(0, std::memory_order_relaxed);
     heir_choose(worker);
     return true;
   }
 }
+
+namespace {
+
+// A spare again; it may be awake as an heir still.
+void make_spare_again(Worker* worker, Klt* klt) noexcept {
+  klt->heir_of.store(nullptr, std::memory_order_release);
+  klt_put_back(klt);
+  worker->post.call.fetch_add(1, std::memory_order_release);
+  futex_wake(worker->post.call, 1);
+}
+
+}  // namespace
 
 bool heir_choose(Worker* worker) noexcept {
   std::atomic<Klt*>& heir = worker->post.heir;
@@ -116,24 +130,14 @@ bool heir_choose(Worker* worker) noexcept {
   Klt* klt = klt_try_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (klt == nullptr) return false;
   klt->heir_of.store(worker, std::memory_order_relaxed);
+  klt_wake(klt, kBeHeir);  // before it can be called, and go on as something else
   Klt* none = nullptr;
-  if (heir.compare_exchange_strong(none, klt, std::memory_order_acq_rel)) {
-    klt_wake(klt, kBeHeir);
-  } else {
-    klt->heir_of.store(nullptr, std::memory_order_relaxed);
-    klt_put_back(klt);
-  }
+  if (!heir.compare_exchange_strong(none, klt, std::memory_order_acq_rel)) make_spare_again(worker, klt);
   return true;
 }
 
 void heir_dismiss(Worker* worker) noexcept {
-  BlockPost& post = worker->post;
-  Klt* klt = post.heir.exchange(nullptr, std::memory_order_acq_rel);
-  if (klt == nullptr) return;
-  klt->heir_of.store(nullptr, std::memory_order_release);
-  klt_put_back(klt);
-  post.call.fetch_add(1, std::memory_order_release);
-  futex_wake(post.call, 1);
+  if (Klt* klt = worker->post.heir.exchange(nullptr, std::memory_order_acq_rel)) make_spare_again(worker, klt);
 }
 
 }  // namespace weft::rt

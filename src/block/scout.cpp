@@ -128,7 +128,7 @@ void watch_over(Scout& scout) noexcept {
 // Until a unit comes, or a deadline of those whose worker it is: nobody else may be awake to see that.
 void rest(Scout& scout) noexcept {
   BlockPost& post = scout.worker->post;
-  const uint64_t deadline = timers_earliest_of(scout.worker);
+  const uint64_t deadline = timers_earliest_of(post.index.load(std::memory_order_relaxed));
   if (deadline == kNever) return futex_wait(post.state, kPostRests);
   futex_wait_until(post.state, kPostRests, deadline);
   uint32_t rests = kPostRests;
@@ -170,6 +170,7 @@ void scout_rest(Worker* worker) noexcept {
 
 bool scout_start(Worker* worker) noexcept {
   BlockPost& post = worker->post;
+  post.index.store(worker->index, std::memory_order_relaxed);
   if (post.started) return true;
   list(worker);
   post.state.store(kPostLooks, std::memory_order_relaxed);

@@ -153,10 +153,10 @@ void hand_to(Worker* worker, Klt* to) noexcept {
   klt_wake(to);
 }
 
-void give_worker(Klt* self, Worker* worker, Klt* to) noexcept {
+void give_worker(Klt* self, Worker* worker, Klt* to, Take then) noexcept {
   count(worker->stats.handovers);
   self->worker.store(nullptr, std::memory_order_relaxed);
-  self->take.store(Take::kNone, std::memory_order_release);
+  self->take.store(then, std::memory_order_release);
   // A worker's note, which its next carrier finds in our place.
   const uint32_t timer = self->attention.load(std::memory_order_relaxed) & attention::kTimer;
   if (timer != 0) to->attention.fetch_or(timer, std::memory_order_relaxed);
@@ -391,9 +391,7 @@ bool leave_for_kernel() noexcept {
   unit_transition(unit, UnitState::kInKernel);
   worker->left = {nullptr, nullptr, nullptr};
   ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
-  give_worker(self, worker, to);
-  // Nobody looks for a worker here any more; only this KLT reads it, when it comes in again.
-  self->take.store(Take::kTaken, std::memory_order_relaxed);
+  give_worker(self, worker, to, Take::kTaken);
   self->guard.store(kGuardDown, std::memory_order_release);
   return true;
 }

@@ -9,8 +9,8 @@ namespace weft::rt {
 
 // Keeps takers off until the worker has left. Called before the owner gives its worker away.
 void give_begin(Klt* self) noexcept;
-// Lets `to`, which sleeps, go on with the worker. The caller no longer has it.
-void give_worker(Klt* self, Worker* worker, Klt* to) noexcept;
+// Lets `to`, which sleeps, go on with the worker. The caller no longer has it. `then`: kTaken: its unit is in the kernel.
+void give_worker(Klt* self, Worker* worker, Klt* to, Take then = Take::kNone) noexcept;
 
 // The same on the base stack of the KLT that gives, where nobody needs the stack any more that it has left. BaseAction.
 void give_worker_on_base(void* worker, void* to) noexcept;

@@ -20,6 +20,7 @@ bool timer_disarm(Timer& timer) noexcept;
 bool timers_pending() noexcept;
 // The earliest deadline of this worker; kNever: none. Async-signal-safe.
 uint64_t timers_earliest_of(const Worker* worker) noexcept;
+uint64_t timers_earliest_of(unsigned worker_index) noexcept;
 // kNever: none.
 uint64_t timers_earliest() noexcept;
 // Wakes those whose deadline has come, of this worker and, in turn, of another one. Guard up.

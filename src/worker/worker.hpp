@@ -53,6 +53,7 @@ struct BlockPost {
   std::atomic<uint32_t> answered{0};  // heir
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
+  std::atomic<unsigned> index{0};    // the worker's: of its deadlines
   pthread_t thread{};                // of whoever starts and stops it
   bool started = false;
   bool listed = false;

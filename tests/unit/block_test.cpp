@@ -1,6 +1,6 @@
 // A worker whose ULT blocks in the kernel goes on with other units: whatever it blocks in, on each rung, in each mode.
 #include <poll.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -54,17 +54,13 @@ TEST_P(Blocking, InARead) {
   EXPECT_EQ(blocking_info().in_kernel, 0u);
 }
 
-TEST_P(Blocking, InALockOfTheCLibrary) {
-  std::vector<pthread_mutex_t> mutexes(workers(), PTHREAD_MUTEX_INITIALIZER);
-  // Of the kind that any thread may unlock.
+TEST_P(Blocking, InASemaphoreOfTheCLibrary) {
+  std::vector<sem_t> semaphores(workers());
+  for (sem_t& semaphore : semaphores) sem_init(&semaphore, 0, 0);
   others_run_while_ults_block(
-      workers(),
-      [&](unsigned i) {
-        pthread_mutex_lock(&mutexes[i]);
-        pthread_mutex_lock(&mutexes[i]);
-        pthread_mutex_unlock(&mutexes[i]);
-      },
-      [&](unsigned i) { pthread_mutex_unlock(&mutexes[i]); });
+      workers(), [&](unsigned i) { while (sem_wait(&semaphores[i]) != 0) EXPECT_EQ(errno, EINTR); },
+      [&](unsigned i) { sem_post(&semaphores[i]); });
+  for (sem_t& semaphore : semaphores) sem_destroy(&semaphore);
 }
 
 TEST_P(Blocking, InACondition) {
