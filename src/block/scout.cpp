@@ -30,6 +30,8 @@ namespace {
 // Looks at which nothing has changed, one after the other: the carrier runs on another core, or cannot be taken just now.
 constexpr unsigned kPatience = 16;
 constexpr uint64_t kNapNs = 100'000, kLongestNapNs = 1'600'000;
+// Between two looks: somebody else has had the core.
+constexpr uint64_t kAwayNs = 50'000;
 
 constexpr int kNoCpu = -2;
 
@@ -61,7 +63,8 @@ struct Scout {
   int cpu = kNoCpu;
   uint64_t stamp = 0;    // of the last look
   uint64_t blocked = 0;  // of the last block
-  unsigned same = 0;     // looks at which it was that
+  unsigned same = 0;     // looks at which it was that, and nobody else ran here
+  uint64_t seen = 0;     // when it last looked, or woke
   uint64_t nap = kNapNs;  // the next one
 };
 
@@ -97,8 +100,10 @@ bool look(Scout& scout) noexcept {
   if (worker->asleep.load(std::memory_order_relaxed) != Sleep::kAwake) return false;
   block_counts.looks.fetch_add(1, std::memory_order_relaxed);
   const Sight sight = watch_look(klt);
-  scout.same = sight.stamp == scout.stamp ? scout.same + 1 : 0;
+  const uint64_t now = now_ns();
+  scout.same = sight.stamp == scout.stamp && now - scout.seen < kAwayNs ? scout.same + 1 : 0;
   scout.stamp = sight.stamp;
+  scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
   if (!sight.asleep) return true;
   // In Weft, or in the code of a scheduler or a pool of the user's, from which nobody takes a worker.
@@ -121,6 +126,7 @@ void watch_over(Scout& scout) noexcept {
   } else {
     futex_wait_for(post.state, kPostLooks, scout.nap);
     scout.same = kPatience - 1;
+    scout.seen = now_ns();
     if (scout.stamp != 0) scout.nap = std::min(2 * scout.nap, kLongestNapNs);
   }
 }

@@ -126,7 +126,7 @@ void timer_arm(Worker* worker, Timer& timer, Waiter& waiter, uint64_t deadline) 
 bool timer_disarm(Timer& timer) noexcept { return timer.heap != nullptr && timer.heap->remove(&timer); }
 
 uint64_t timers_earliest_of(const Worker* worker) noexcept { return heap_of(worker).earliest(); }
-uint64_t timers_earliest_of(unsigned worker_index) noexcept { return heaps[worker_index].heap.earliest(); }
+uint64_t timers_earliest_of(unsigned worker_index) noexcept { return heaps[worker_index % kHeaps].heap.earliest(); }
 
 uint64_t timers_earliest() noexcept {
   uint64_t earliest = kNever;
