@@ -20,6 +20,8 @@ namespace weft::rt {
 namespace {
 
 constexpr uint64_t kKeepNs = 1'000'000'000;
+// Whoever has become one stays for a while: where ULTs are preempted each needs its own, and the next ones will too.
+constexpr unsigned kMostSpares = 64;
 
 enum Wish : uint32_t { kNothing, kMore, kEnd };
 
@@ -37,7 +39,7 @@ unsigned spares_wanted() noexcept {
 void make_spares() noexcept {
   const unsigned wanted = spares_wanted();
   gate_enter();
-  klt_set_spare_limit(2 * wanted);
+  klt_set_spare_limit(kMostSpares);
   while (klt_spares() < wanted) {
     Klt* klt = klt_create();
     if (klt == nullptr) break;  // the kernel refuses: whoever needs one asks again
