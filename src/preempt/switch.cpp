@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "api/control.hpp"
 #include "klt/guard.hpp"
@@ -81,10 +80,10 @@ void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexc
   fp_restore(unit_is(unit->host, flag::kFpOwn) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
 }
 
-// Which signals the ULT has blocked is in the frame, too; the KLT goes on with those that it was made with.
-void restore_mask(const Klt* self, const ucontext_t* frame) noexcept {
+// The tick's signal is blocked in its handler; which others the ULT has blocked is in the frame. The KLT goes on with those
+// that it was made with.
+void restore_mask(const Klt* self) noexcept {
   constexpr size_t kBytes = sizeof self->signal_mask;  // as much as the kernel knows of a sigset_t
-  if (std::memcmp(&frame->uc_sigmask, &self->signal_mask, kBytes) == 0) return;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->signal_mask, nullptr, kBytes);
 }
 
@@ -117,7 +116,7 @@ void push_preempted(Worker* worker, Unit* unit, void*) {
 void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept {
   if (frame != nullptr) {
     restore_fp(worker, unit, frame);
-    restore_mask(self, frame);
+    restore_mask(self);
   }
   count(worker->stats.signal_yields);
   if (deadline_has_come(worker)) let_scheduler_look(worker);

@@ -135,8 +135,9 @@ bool preempt_install(int wish) noexcept {
   if (signal < SIGRTMIN && wish == 0) return false;
   struct sigaction ours{};
   ours.sa_sigaction = on_tick;
-  // Not deferred: where the ULT leaves, the KLT goes on, and needs the next tick.
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
+  // leaves, the KLT goes on, and unblocks it.
+  ours.sa_flags = SA_SIGINFO | SA_RESTART;
   sigemptyset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) return false;
   KernelAction seen{};

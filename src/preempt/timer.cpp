@@ -38,9 +38,20 @@ uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
   return round_to(time, now.kernel_tick, 0, early);
 }
 
-void set(Klt* klt, uint64_t deadline) noexcept {
+// Where ticks take longer than what is between them (a tracer stops the thread at each signal), the next one would wait
+// at the end of the handler, and what was interrupted never get on. Whoever had his tick late gets the next one later.
+uint64_t not_too_soon(const Klt* klt, uint64_t deadline, uint64_t now) noexcept {
+  constexpr uint64_t kMostNs = 1'000'000;
+  const uint64_t last = klt->tick_due.load(std::memory_order_relaxed);
+  return now <= last ? deadline : std::max(deadline, now + std::min(4 * (now - last), kMostNs));
+}
+
+void set(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   const int timer = klt->tick_timer.load(std::memory_order_acquire);
-  if (timer != kNoTimer) kernel_timer_set(timer, deadline);
+  if (timer == kNoTimer) return;
+  const uint64_t due = not_too_soon(klt, deadline, now);
+  klt->tick_due.store(due, std::memory_order_relaxed);
+  kernel_timer_set(timer, due);
 }
 
 // A carrier that has just got its worker may not have read that there are ticks.
@@ -61,10 +72,13 @@ void preempt_arm(Klt* carrier, Worker* worker) noexcept {
   const uint64_t due = next > now && next - now <= interval ? next : now + interval;
   clock.due.store(due, std::memory_order_relaxed);
   clock.seen.store(progress(worker), std::memory_order_relaxed);
-  set(carrier, std::max(on_grid(due, worker), now + interval / 2));
+  set(carrier, std::max(on_grid(due, worker), now + interval / 2), now);
 }
 
-void preempt_arm_soon(Klt* carrier) noexcept { set(carrier, now_ns() + WEFT_PREEMPTION_INTERVAL_MIN); }
+void preempt_arm_soon(Klt* carrier) noexcept {
+  const uint64_t now = now_ns();
+  set(carrier, now + WEFT_PREEMPTION_INTERVAL_MIN, now);
+}
 
 bool preempt_same_unit(const Worker* worker) noexcept {
   return progress(worker) - worker->preempt.seen.load(std::memory_order_relaxed) <= 2;
@@ -89,8 +103,9 @@ void preempt_deadline(Worker* worker) noexcept {
   const uint64_t earliest = timers_earliest_of(worker);
   Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
   // One that has come: what runs now may be about to look.
-  const uint64_t soonest = now_ns() + WEFT_PREEMPTION_INTERVAL_MIN;
-  if (earliest != kNever && carrier != nullptr) set(carrier, std::max(earliest, soonest));
+  const uint64_t now = now_ns();
+  const uint64_t soonest = now + WEFT_PREEMPTION_INTERVAL_MIN;
+  if (earliest != kNever && carrier != nullptr) set(carrier, std::max(earliest, soonest), now);
 }
 
 void preempt_unit_waits(Worker* worker) noexcept {
@@ -103,6 +118,7 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
   const PreemptMode mode = preempt_mode.load(std::memory_order_seq_cst);
   if (mode == PreemptMode::Off) return;
   klt_register_and32<kKltAttention>(~attention::kPreempt);  // one that was meant for what this KLT carried before
+  self->tick_due.store(kNever, std::memory_order_relaxed);
   if (mode == PreemptMode::On || worker->preempt.ticking.load(std::memory_order_seq_cst)) {
     preempt_arm(self, worker);
   } else if ((worker->lane.tells.load(std::memory_order_seq_cst) & tell_to::kPreempt) == 0) {

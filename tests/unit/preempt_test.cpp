@@ -2,6 +2,8 @@
 // preempted ULT does not notice.
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cfenv>
@@ -140,6 +142,29 @@ void beside_spinners(Setup setup, Check check) {
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_EQ(wrong, 0u);
+}
+
+// As where the machine is slower than the ticks: they wait, and one handler must not run on top of the other.
+TEST_P(Preempt, ManyTicksAtOnceNeedNoMoreStackThanOne) {
+  constexpr unsigned kTicks = 200, kUlts = 3;
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.stack_size = 64 << 10;  // room for some frames, and not for all
+  const int signal = preemption_info().signal;
+  for (unsigned i = 0; i < kUlts; ++i) {
+    calls.push_back(std::make_unique<Call>([&] {
+      sigset_t ticks, before;
+      sigemptyset(&ticks);
+      sigaddset(&ticks, signal);
+      pthread_sigmask(SIG_BLOCK, &ticks, &before);
+      for (unsigned k = 0; k < kTicks; ++k) syscall(SYS_tgkill, getpid(), gettid(), signal);
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      spin_for(milliseconds(2));
+    }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
 }
 
 // Not to be kept in a register across a switch: the address of errno is the KLT's.
