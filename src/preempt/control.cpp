@@ -93,9 +93,11 @@ size_t preempt_stack_room() noexcept {
 
 void preempt_stop() noexcept {
   preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
+  preempt_stop_pacers();
 }
 
 void preempt_become_child(Klt* self, Worker* worker) noexcept {
+  preempt_forget_pacers();
   if (preempt_off()) return;
   if (worker == nullptr) {
     preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);

@@ -51,4 +51,11 @@ void preempt_restart_all() noexcept;
 // Since the last call of preempt_arm() one unit has run on the worker, and no other.
 bool preempt_same_unit(const Worker* worker) noexcept;
 
+// Something is due on this CPU at that time, which the hardware's timer is set to.
+void preempt_pace(const Worker* worker, uint64_t due) noexcept;
+// No worker has ticks any more.
+void preempt_stop_pacers() noexcept;
+// In a forked child: they stayed in the parent.
+void preempt_forget_pacers() noexcept;
+
 }  // namespace weft::rt

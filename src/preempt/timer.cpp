@@ -69,10 +69,13 @@ void preempt_arm(Klt* carrier, Worker* worker) noexcept {
   const uint64_t now = now_ns();
   // From when the last one was due: on a grid coarser than the interval the ticks come as often as they should.
   const uint64_t next = clock.due.load(std::memory_order_relaxed) + interval;
-  const uint64_t due = next > now && next - now <= interval ? next : now + interval;
+  const bool steady = next > now && next - now <= interval;
+  const uint64_t due = steady ? next : now + interval;
   clock.due.store(due, std::memory_order_relaxed);
   clock.seen.store(progress(worker), std::memory_order_relaxed);
   set(carrier, std::max(on_grid(due, worker), now + interval / 2), now);
+  // Not for ticks that come now and then; nor where the kernel's own comes before ours.
+  if (steady && interval < preempt_settings.kernel_tick) preempt_pace(worker, on_grid(due + interval, worker));
 }
 
 void preempt_arm_soon(Klt* carrier) noexcept {

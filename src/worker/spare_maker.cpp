@@ -97,15 +97,20 @@ bool spare_maker_start() noexcept {
   return started;
 }
 
-bool is_spare_maker(int tid) noexcept { return maker_tid.load(std::memory_order_relaxed) == tid; }
+int spare_maker_tid() noexcept { return maker_tid.load(std::memory_order_relaxed); }
+
+bool is_spare_maker(int tid) noexcept { return spare_maker_tid() == tid; }
 
 void spare_maker_stop() noexcept {
   if (!started) return;
   say(kEnd);
   pthread_join(maker, nullptr);
-  started = false;
+  spare_maker_forget();
 }
 
-void spare_maker_forget() noexcept { started = false; }
+void spare_maker_forget() noexcept {
+  maker_tid.store(0, std::memory_order_relaxed);
+  started = false;
+}
 
 }  // namespace weft::rt

@@ -11,5 +11,7 @@ void spare_maker_forget() noexcept;
 // There are none, or too few. Async-signal-safe.
 void spare_maker_call() noexcept;
 bool is_spare_maker(int tid) noexcept;
+// 0: there is none.
+int spare_maker_tid() noexcept;
 
 }  // namespace weft::rt

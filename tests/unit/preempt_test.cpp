@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -392,6 +394,12 @@ TEST(PreemptUninitialized, IsRefused) {
   EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_info(&info)));
 }
 
+// Nothing is said where the kernel does not tell.
+std::string timers_of_the_process() {
+  std::ifstream file("/proc/self/timers");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 TEST(PreemptAgain, InitialiseAndFinaliseWithTicks) {
   setenv("WEFT_PREEMPTION", "on", 1);
   for (int i = 0; i < 30; ++i) {
@@ -401,6 +409,7 @@ TEST(PreemptAgain, InitialiseAndFinaliseWithTicks) {
     EXPECT_EQ(preemption_info().mode, WEFT_PREEMPTION_ON);
     in_ult([] { spin_for(milliseconds(2)); });
     ASSERT_TRUE(ok(weft_finalize()));
+    EXPECT_EQ(timers_of_the_process(), "");
   }
   unsetenv("WEFT_PREEMPTION");
 }
