@@ -24,6 +24,8 @@ TITLES = {
     "init_finalize": "Start and stop the runtime",
     "preempt_latency": "From waking a unit of high priority to its running, all CPUs busy",
     "packing": "Equal units on fewer workers; time by the ideal one",
+    "preempt_cost": "One preemption, from the last instruction of one ULT to the first of the other",
+    "preempt_overhead": "Slow-down of ten ULTs per worker that compute, by being preempted",
 }
 
 
@@ -55,6 +57,13 @@ def preemption_cases():
     for threads, active in packed:
         for preemption in ("klt_switching", "signal_yield", "none"):
             yield "packing", 2, {"threads": threads, "active": active, "preemption": preemption}
+    for kind in ("signal_yield", "klt_switching"):
+        for interval in ("1000", "10000"):
+            yield "preempt_cost", 1, {"kind": kind, "interval_us": interval}
+    for kind in ("timer", "signal_yield", "klt_switching"):
+        for interval in ("1000", "10000"):
+            yield "preempt_overhead", 2, {"kind": kind, "interval_us": interval}
+    yield "preempt_overhead", 2, {"kind": "auto", "interval_us": "1000"}
 
 
 def cases():
@@ -78,6 +87,7 @@ def cases():
     yield "memory_per_ult", 1, {"n": "1000000"}
     for workers in (1, 2):
         yield "init_finalize", workers, {}
+    yield from preemption_cases()
 
 
 # Where a library would take minutes it gets a smaller problem: the row says so in its params.
@@ -137,6 +147,13 @@ TARGETS = [
     ("preempt_latency", 2, {"interval_us": "1000", "what": "p99"}, ("at_most", 1100)),
     ("packing", 2, {"preemption": "klt_switching"}, ("at_most", 1.05)),
     ("packing", 2, {"preemption": "signal_yield"}, ("at_most", 1.05)),
+    ("preempt_cost", 1, {"kind": "signal_yield", "interval_us": "10000"}, ("faster", "pthread", 1.25)),
+    ("preempt_cost", 1, {"kind": "klt_switching", "interval_us": "10000"}, ("faster", "pthread", 1)),
+    ("preempt_overhead", 2, {"kind": "signal_yield", "interval_us": "1000"}, ("at_most", 0.014)),
+    ("preempt_overhead", 2, {"kind": "klt_switching", "interval_us": "1000"}, ("at_most", 0.02)),
+    ("preempt_overhead", 2, {"kind": "signal_yield", "interval_us": "10000"}, ("at_most", 0.001)),
+    ("preempt_overhead", 2, {"kind": "klt_switching", "interval_us": "10000"}, ("at_most", 0.002)),
+    ("preempt_overhead", 2, {"kind": "auto"}, ("at_most", 0.0005)),
 ]
 
 
@@ -148,6 +165,27 @@ AHEAD = {
 }
 TARGETS += [(benchmark, None, {}, ("faster", library, 1))
             for benchmark, libraries in AHEAD.items() for library in libraries]
+
+# What others have measured elsewhere, for comparison: benchmark, params, value in the unit of the row, what it is.
+PREEMPTION_PAPER = "PPoPP 2021"
+REFERENCES = [
+    (benchmark, {"kind": kind, "interval_us": interval}, value, f"{PREEMPTION_PAPER}, {machine}")
+    for benchmark, kind, interval, machine, value in (
+        ("preempt_cost", "signal_yield", "10000", "Skylake", 3500),
+        ("preempt_cost", "signal_yield", "10000", "KNL", 18000),
+        ("preempt_cost", "klt_switching", "10000", "Skylake", 9900),
+        ("preempt_cost", "klt_switching", "10000", "KNL", 62000),
+        ("preempt_overhead", "timer", "1000", "Skylake", 0.00214),
+        ("preempt_overhead", "timer", "1000", "KNL", 0.01648),
+        ("preempt_overhead", "timer", "10000", "KNL", 0.00111),
+        ("preempt_overhead", "signal_yield", "1000", "Skylake", 0.00332),
+        ("preempt_overhead", "signal_yield", "1000", "KNL", 0.02027),
+        ("preempt_overhead", "signal_yield", "10000", "KNL", 0.00176),
+        ("preempt_overhead", "klt_switching", "1000", "Skylake", 0.00942),
+        ("preempt_overhead", "klt_switching", "1000", "KNL", 0.06998),
+        ("preempt_overhead", "klt_switching", "10000", "KNL", 0.00468),
+    )
+]
 
 
 def within(params, row_params):
@@ -183,6 +221,12 @@ def _limit(goal, row, rows):
         other, factor, text = median("weft", 1, row["params"]), 1 / goal[1], \
             "%g× one worker" % goal[1]
     return None if other is None else (other * factor, text)
+
+
+def references(row):
+    """What others have measured of the like: a list of (value, text)."""
+    return [(value, text) for benchmark, params, value, text in REFERENCES
+            if benchmark == row["benchmark"] and within(params, row["params"])]
 
 
 def targets(row, rows):

@@ -65,7 +65,7 @@ class Scale:
         self.high = max(math.ceil(math.log10(max(values))), self.low + 1)
 
     def x(self, value):
-        part = (math.log10(value) - self.low) / (self.high - self.low)
+        part = (math.log10(max(value, 10.0 ** self.low)) - self.low) / (self.high - self.low)
         return LEFT + WIDTH * min(max(part, 0), 1)
 
     def decades(self):
@@ -80,9 +80,9 @@ def bar(row, scale, y, weft):
     if not row["runs"]:
         return (f'<text x="{LEFT - 8}" y="{y + 16}" text-anchor="end">{name}</text>'
                 f'<text x="{LEFT + 6}" y="{y + 16}" class="bad" style="fill:#d22">failed</text>')
-    end = scale.x(max(row["median"], 10.0 ** scale.low))
+    end = scale.x(row["median"])
     text = f"{number(row['median'])} {row['unit']}"
-    if weft and not own and weft["median"]:
+    if weft and not own and weft["median"] > 0:
         text += f"  ·  {number(row['median'] / weft['median'])}× Weft"
     parts = [f'<text x="{LEFT - 8}" y="{y + 16}" text-anchor="end"'
              f'{bold}>{name}</text>',
@@ -98,6 +98,14 @@ def bar(row, scale, y, weft):
     return "".join(parts)
 
 
+def line(index, scale, bottom, value, text, colour, kind):
+    """A dashed line across the bars, with its text above them."""
+    x, y = scale.x(value), 12 + 15 * index
+    return (f'<path d="M{x:.1f} {y + 3}V{bottom}" stroke="{colour}" stroke-width="1.5" '
+            f'stroke-dasharray="5 4"/><text class="{kind}" x="{x + 4:.1f}" y="{y}">'
+            f'{escape(text)} = {number(value)}</text>')
+
+
 def plot(rows, all_rows):
     good = [row for row in rows if row["runs"]]
     if not good:
@@ -105,9 +113,11 @@ def plot(rows, all_rows):
     weft = next((row for row in good if row["library"] == "weft"), None)
     goals = matrix.targets(weft or dict(good[0], library="weft"), all_rows)
     values = [value for row in good for value in (row["min"], row["max"]) if value > 0]
-    values += [value for value, _ in goals if value > 0]
+    lines = [(value, "target " + text, "var(--goal)", "goal") for value, text in goals]
+    lines += [(value, text, "var(--soft)", "soft") for value, text in matrix.references(good[0])]
+    values += [value for value, *_ in lines if value > 0]
     scale = Scale(values or [1.0])
-    top = 10 + 15 * len(goals)
+    top = 10 + 15 * len(lines)
     height = top + ROW * len(rows) + 26
     bottom = height - 22
     parts = [f'<svg viewBox="0 0 {LEFT + WIDTH + RIGHT} {height}" width="{LEFT + WIDTH + RIGHT}" '
@@ -119,11 +129,8 @@ def plot(rows, all_rows):
                      f'{number(decade)} {escape(good[0]["unit"])}</text>')
     for i, row in enumerate(rows):
         parts.append(bar(row, scale, top + i * ROW, weft))
-    for i, (value, text) in enumerate(goals):
-        x, y = scale.x(value), 12 + 15 * i
-        parts.append(f'<path d="M{x:.1f} {y + 3}V{bottom}" stroke="var(--goal)" '
-                     f'stroke-width="1.5" stroke-dasharray="5 4"/><text class="goal" '
-                     f'x="{x + 4:.1f}" y="{y}">target {escape(text)} = {number(value)}</text>')
+    for i, (value, text, colour, kind) in enumerate(lines):
+        parts.append(line(i, scale, bottom, value, text, colour, kind))
     return "".join(parts) + "</svg>"
 
 
@@ -201,7 +208,8 @@ def summary(rows):
 def notes():
     return """<ul>
 <li>Bars are medians over the runs, whiskers the least and the greatest; <b>logarithmic scale</b>,
-shorter is better. Dashed lines are what Weft is to reach.</li>
+shorter is better. Green dashed lines are what Weft is to reach, grey ones what others have measured
+elsewhere.</li>
 <li>Each run is a process of its own on the same CPUs, with as many threads; libraries take turns
 with Weft; every kernel checks its result.</li>
 <li>CPU s are the seconds of CPU time of the process in the measured part: some libraries spin while

@@ -64,6 +64,10 @@ struct Pthread {
   static void read_lock(RwLock& lock) { pthread_rwlock_rdlock(&lock); }
   static void read_unlock(RwLock& lock) { pthread_rwlock_unlock(&lock); }
 
+  // The kernel has its own.
+  void ticks(const std::string&, long) {}
+  void no_ticks() {}
+
   static void sleep_until(uint64_t deadline_ns) {
     const timespec deadline{static_cast<time_t>(deadline_ns / 1'000'000'000),
                             static_cast<long>(deadline_ns % 1'000'000'000)};

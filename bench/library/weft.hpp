@@ -3,6 +3,7 @@
 #define WEFT_BENCH_LIBRARY_WEFT_HPP
 
 #include <pthread.h>
+#include <weft/preempt.h>
 #include <weft/weft.hpp>
 
 #include "harness.hpp"
@@ -94,6 +95,21 @@ struct Weft {
   static void read_unlock(RwLock& lock) { weft_rwlock_unlock(&lock); }
 
   static void sleep_until(uint64_t deadline_ns) { weft_sleep_until(deadline_ns); }
+
+  // kind: signal_yield, klt_switching; timer: ULTs that ticks leave alone; auto: klt_switching where somebody waits.
+  void ticks(const std::string& kind, long interval_us) {
+    const weft_preemption_t how = kind == "timer"          ? WEFT_PREEMPTION_NONE
+                                  : kind == "signal_yield" ? WEFT_PREEMPTION_SIGNAL_YIELD
+                                                           : WEFT_PREEMPTION_KLT_SWITCHING;
+    const auto mode = kind == "auto" ? WEFT_PREEMPTION_AUTO : WEFT_PREEMPTION_ON;
+    check(weft_preemption_set_default(how) == WEFT_OK, "weft_preemption_set_default");
+    check(weft_preemption_set_interval(1000 * static_cast<uint64_t>(interval_us)) == WEFT_OK,
+          "weft_preemption_set_interval");
+    check(weft_preemption_set_mode(mode) == WEFT_OK, "weft_preemption_set_mode");
+  }
+  void no_ticks() {
+    check(weft_preemption_set_mode(WEFT_PREEMPTION_OFF) == WEFT_OK, "weft_preemption_set_mode");
+  }
 
   // The primary ULT waits as well, so that all workers are idle.
   void idle(double seconds) {
