@@ -85,6 +85,12 @@ constexpr Option kTable[] = {
      "When ticks come. `tick`: together with the kernel's own, as far as the interval allows, where they cost a fraction; "
      "`spread`: spread over the interval, so that on many cores no two workers' come together.",
      store<&Options::preemption_align>},
+    {"WEFT_PREEMPTION_TIMER", OptionType::Word, "worker", 0, 0, "worker|one-to-all|chain",
+     "Where ticks come from. `worker`: each worker has a timer of its own; `one-to-all`: there is one in the process, and "
+     "the worker that it interrupts sends the tick to all others whose ULT can be preempted; `chain`: to the next of "
+     "them, which sends it on. The latter two spare workers that run nothing preemptive the interrupt, and cost all others "
+     "more.",
+     store<&Options::preemption_timer>},
     {"WEFT_PREEMPTION_SIGNAL", OptionType::Signal, "auto", 0, 0, "auto",
      "The signal of the tick. `auto`: the last real-time signal that nobody handles. The program must have no use for "
      "it itself.",

@@ -43,6 +43,13 @@ enum class PreemptAlign {
   Spread,  // spread over the interval, so that no two workers' fire together
 };
 
+// Whose timers the ticks come from.
+enum class PreemptTimer {
+  Worker,    // each worker's own
+  OneToAll,  // one for the process; who gets its tick sends it to all others that can use one
+  Chain,     // the same; to the next one, who sends it on
+};
+
 // Whether a worker is taken from a kernel thread that blocks in the kernel.
 enum class BlockMode : std::uint32_t {
   Off,
@@ -80,6 +87,7 @@ struct Options {
   PreemptKind preemption_kind = PreemptKind::KltSwitching;
   int preemption_interval_us = 0;
   PreemptAlign preemption_align = PreemptAlign::Tick;
+  PreemptTimer preemption_timer = PreemptTimer::Worker;
   int preemption_signal = 0;  // 0: one that nobody uses
   BlockMode blocking = BlockMode::Off;
   BlockRung blocking_rung = BlockRung::Auto;

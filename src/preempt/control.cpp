@@ -81,6 +81,8 @@ void preempt_start(const Options& options) noexcept {
   settings.interval.store(uint64_t{1000} * static_cast<unsigned>(options.preemption_interval_us),
                           std::memory_order_relaxed);
   settings.align = options.preemption_align;
+  // Where a handler leaves no more than a note it passes nothing on.
+  settings.timer = san::kSignalsComeLate ? PreemptTimer::Worker : options.preemption_timer;
   if (options.preemption == PreemptMode::Off || preempt_set_mode(options.preemption) == WEFT_OK) return;
   std::fputs("weft: no preemption: no real-time signal is free, or the kernel grants no timer (see `ulimit -i`); "
              "ULTs that do not come back to Weft keep their worker\n", stderr);
@@ -93,11 +95,13 @@ size_t preempt_stack_room() noexcept {
 
 void preempt_stop() noexcept {
   preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
+  preempt_forget_leader();
   preempt_stop_pacers();
 }
 
 void preempt_become_child(Klt* self, Worker* worker) noexcept {
   preempt_forget_pacers();
+  preempt_forget_leader();
   if (preempt_off()) return;
   if (worker == nullptr) {
     preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);
@@ -112,7 +116,10 @@ void preempt_klt_starts(Klt* klt) noexcept {
   if (!preempt_off()) give_timer(klt);
 }
 
-void preempt_klt_ends(Klt* klt) noexcept { take_timer(klt); }
+void preempt_klt_ends(Klt* klt) noexcept {
+  take_timer(klt);
+  if (!preempt_off() && preempt_relays()) preempt_check_leader();
+}
 
 }  // namespace weft::rt
 

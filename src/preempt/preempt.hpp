@@ -20,6 +20,7 @@ struct PreemptSettings {
   // constant while there are ticks
   uint64_t kernel_tick = 0;  // the period of the kernel's own tick
   PreemptAlign align = PreemptAlign::Tick;
+  PreemptTimer timer = PreemptTimer::Worker;
 };
 extern PreemptSettings preempt_settings;
 
@@ -50,6 +51,23 @@ void preempt_rest(Worker* worker) noexcept;
 void preempt_restart_all() noexcept;
 // Since the last call of preempt_arm() one unit has run on the worker, and no other.
 bool preempt_same_unit(const Worker* worker) noexcept;
+
+// Its parts: the timer itself; the time of a tick that should come about then.
+void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept;
+uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept;
+
+// One timer for all workers: relay.cpp.
+bool preempt_relays() noexcept;
+// At the beginning of the handler. False: this tick is not for this worker.
+bool preempt_relay(Klt* self, Worker* worker, bool from_timer) noexcept;
+// In the place of preempt_arm()'s timer.
+void preempt_relay_arm(Klt* carrier, Worker* worker, uint64_t now) noexcept;
+// It leads no longer, if it did: it sleeps, or what it runs is left alone while others could use ticks.
+void preempt_resign(Worker* worker) noexcept;
+bool preempt_should_resign(const Worker* worker) noexcept;
+// It may be a worker that is no more.
+void preempt_check_leader() noexcept;
+void preempt_forget_leader() noexcept;
 
 // Something is due on this CPU at that time, which the hardware's timer is set to.
 void preempt_pace(const Worker* worker, uint64_t due) noexcept;

@@ -25,7 +25,8 @@ namespace {
 // Somebody has published the worker as gone, to look into its lane or to take it; or the KLT sleeps without one, and the
 // tick was meant for what it carried before.
 void tick_without_worker(Klt* self) noexcept {
-  if (self->state.load(std::memory_order_relaxed) == KltState::kCarrying) preempt_arm_soon(self);
+  if (self->state.load(std::memory_order_relaxed) == KltState::kCarrying) return preempt_arm_soon(self);
+  if (preempt_relays()) preempt_check_leader();
 }
 
 // The guard is up: whoever lowers it finds the note.
@@ -52,10 +53,20 @@ void tick_outside(const ucontext_t* frame) noexcept {
   preempt_current(self, worker, unit, frame);
 }
 
+// False: it was not for the worker that this KLT carries.
+bool passed_on(Klt* self, const siginfo_t* info) noexcept {
+  Worker* worker = self->worker.load(std::memory_order_relaxed);
+  return !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code == SI_TIMER);
+}
+
 // True: the guard is up, and the caller's to lower.
-[[gnu::noinline]] bool handle(ucontext_t* frame) noexcept {
+[[gnu::noinline]] bool handle(const siginfo_t* info, ucontext_t* frame) noexcept {
   const int error = load_errno();
   Klt* const before = klt_self();
+  if (!passed_on(before, info)) {
+    store_errno(error);
+    return false;
+  }
   const uint32_t guard = before->guard.load(std::memory_order_relaxed);
   if (guard != kGuardDown) {
     tick_inside(before, guard);
@@ -93,7 +104,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
 }
 
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_tick(
-    int, siginfo_t*, void* context) noexcept {
+    int, siginfo_t* info, void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
   if (san::kSignalsComeLate) {
@@ -102,7 +113,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     return;
   }
   if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
-  if (!handle(frame)) return;
+  if (!handle(info, frame)) return;
   // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
   // for the next time that the ULT lowers its guard, as ever.
   while ((klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0) {

@@ -26,8 +26,24 @@ uint64_t round_to(uint64_t time, uint64_t grid, uint64_t phase, bool early) noex
   return (time + (early ? 0 : grid / 2) - phase) / grid * grid + phase;
 }
 
+// Where ticks take longer than what is between them (a tracer stops the thread at each signal), the next one would wait
+// at the end of the handler, and what was interrupted never get on. Whoever had his tick late gets the next one later.
+uint64_t not_too_soon(const Klt* klt, uint64_t deadline, uint64_t now) noexcept {
+  constexpr uint64_t kMostNs = 1'000'000;
+  const uint64_t last = klt->tick_due.load(std::memory_order_relaxed);
+  return now <= last ? deadline : std::max(deadline, now + std::min(4 * (now - last), kMostNs));
+}
+
+// A carrier that has just got its worker may not have read that there are ticks.
+void arm_carrier(Worker* worker) noexcept {
+  Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
+  if (carrier != nullptr) preempt_arm(carrier, worker);
+}
+
+}  // namespace
+
 // The grid is one of the clock, not of the worker's past: so it is the same after workers have come and gone.
-uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
+uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
   const PreemptSettings& now = preempt_settings;
   const uint64_t interval = now.interval.load(std::memory_order_relaxed);
   const unsigned workers = workers_active();
@@ -38,29 +54,13 @@ uint64_t on_grid(uint64_t time, const Worker* worker) noexcept {
   return round_to(time, now.kernel_tick, 0, early);
 }
 
-// Where ticks take longer than what is between them (a tracer stops the thread at each signal), the next one would wait
-// at the end of the handler, and what was interrupted never get on. Whoever had his tick late gets the next one later.
-uint64_t not_too_soon(const Klt* klt, uint64_t deadline, uint64_t now) noexcept {
-  constexpr uint64_t kMostNs = 1'000'000;
-  const uint64_t last = klt->tick_due.load(std::memory_order_relaxed);
-  return now <= last ? deadline : std::max(deadline, now + std::min(4 * (now - last), kMostNs));
-}
-
-void set(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
+void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   const int timer = klt->tick_timer.load(std::memory_order_acquire);
   if (timer == kNoTimer) return;
   const uint64_t due = not_too_soon(klt, deadline, now);
   klt->tick_due.store(due, std::memory_order_relaxed);
   kernel_timer_set(timer, due);
 }
-
-// A carrier that has just got its worker may not have read that there are ticks.
-void arm_carrier(Worker* worker) noexcept {
-  Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
-  if (carrier != nullptr) preempt_arm(carrier, worker);
-}
-
-}  // namespace
 
 void preempt_arm(Klt* carrier, Worker* worker) noexcept {
   PreemptClock& clock = worker->preempt;
@@ -73,14 +73,15 @@ void preempt_arm(Klt* carrier, Worker* worker) noexcept {
   const uint64_t due = steady ? next : now + interval;
   clock.due.store(due, std::memory_order_relaxed);
   clock.seen.store(progress(worker), std::memory_order_relaxed);
-  set(carrier, std::max(on_grid(due, worker), now + interval / 2), now);
+  if (preempt_relays()) return preempt_relay_arm(carrier, worker, now);
+  preempt_set_timer(carrier, std::max(preempt_on_grid(due, worker), now + interval / 2), now);
   // Not for ticks that come now and then; nor where the kernel's own comes before ours.
-  if (steady && interval < preempt_settings.kernel_tick) preempt_pace(worker, on_grid(due + interval, worker));
+  if (steady && interval < preempt_settings.kernel_tick) preempt_pace(worker, preempt_on_grid(due + interval, worker));
 }
 
 void preempt_arm_soon(Klt* carrier) noexcept {
   const uint64_t now = now_ns();
-  set(carrier, now + WEFT_PREEMPTION_INTERVAL_MIN, now);
+  preempt_set_timer(carrier, now + WEFT_PREEMPTION_INTERVAL_MIN, now);
 }
 
 bool preempt_same_unit(const Worker* worker) noexcept {
@@ -89,6 +90,7 @@ bool preempt_same_unit(const Worker* worker) noexcept {
 
 void preempt_rest(Worker* worker) noexcept {
   worker->preempt.ticking.store(false, std::memory_order_relaxed);
+  if (preempt_relays()) preempt_resign(worker);
   // Sequentially consistent, pairs with whoever pushes a unit, into the lane or a pool, and then looks whether it is to
   // tell: either that one tells, or we see the unit.
   const bool tell = preempt_mode.load(std::memory_order_relaxed) == PreemptMode::Auto;
@@ -108,7 +110,7 @@ void preempt_deadline(Worker* worker) noexcept {
   // One that has come: what runs now may be about to look.
   const uint64_t now = now_ns();
   const uint64_t soonest = now + WEFT_PREEMPTION_INTERVAL_MIN;
-  if (earliest != kNever && carrier != nullptr) set(carrier, std::max(earliest, soonest), now);
+  if (earliest != kNever && carrier != nullptr) preempt_set_timer(carrier, std::max(earliest, soonest), now);
 }
 
 void preempt_unit_waits(Worker* worker) noexcept {
@@ -131,6 +133,7 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
 
 void preempt_restart_all() noexcept {
   const PreemptMode mode = preempt_mode.load(std::memory_order_seq_cst);
+  preempt_forget_leader();
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
   for (unsigned i = 0; i < slots; ++i) {
     Worker* worker = runtime.workers[i].load(std::memory_order_acquire);

@@ -44,6 +44,7 @@ struct PreemptClock {
   std::atomic<uint32_t> periods{1};   // intervals from one to the next
   std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
+  std::atomic<uint64_t> round{0};     // the last one of the process's that it took part in
 };
 
 // Its scout, and who carries it on when its carrier blocks (block/). Who writes what: block/README.md.

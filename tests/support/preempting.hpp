@@ -1,6 +1,8 @@
 // preempting.hpp: for tests of preemption: a runtime with ticks, and loops that never come back to Weft by themselves.
 #pragma once
 
+#include <cstdlib>
+
 #include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 
@@ -25,12 +27,14 @@ struct Slicing {
   weft_preemption_mode_t mode;
   weft_preemption_t kind;
   unsigned workers;
+  const char* timer = "worker";  // WEFT_PREEMPTION_TIMER
 };
 
 inline std::string name_of(const testing::TestParamInfo<Slicing>& info) {
   const Slicing& s = info.param;
   return std::string(s.mode == WEFT_PREEMPTION_ON ? "On" : "Auto") +
-         (s.kind == WEFT_PREEMPTION_SIGNAL_YIELD ? "SignalYield" : "KltSwitching") + std::to_string(s.workers);
+         (s.kind == WEFT_PREEMPTION_SIGNAL_YIELD ? "SignalYield" : "KltSwitching") + std::to_string(s.workers) +
+         (*s.timer == 'o' ? "OneToAll" : *s.timer == 'c' ? "Chain" : "");
 }
 
 inline const auto kSlicings = testing::Values(
@@ -41,7 +45,15 @@ inline const auto kSlicings = testing::Values(
     Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 1},
     Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 2},
     Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 1},
-    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 2});
+    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 2},
+    Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_SIGNAL_YIELD, 2, "one-to-all"},
+    Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING, 4, "one-to-all"},
+    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 4, "one-to-all"},
+    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 2, "one-to-all"},
+    Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_SIGNAL_YIELD, 4, "chain"},
+    Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING, 2, "chain"},
+    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 2, "chain"},
+    Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 4, "chain"});
 
 inline weft_preemption_info_t preemption_info() {
   weft_preemption_info_t info{};
@@ -68,6 +80,11 @@ class PreemptingTest : public RuntimeTest {
 class SlicingTest : public PreemptingTest, public testing::WithParamInterface<Slicing> {
  protected:
   SlicingTest() : PreemptingTest(GetParam().workers, GetParam().mode, GetParam().kind) {}
+  void SetUp() override {
+    setenv("WEFT_PREEMPTION_TIMER", GetParam().timer, 1);
+    PreemptingTest::SetUp();
+    unsetenv("WEFT_PREEMPTION_TIMER");
+  }
 };
 
 }  // namespace weft_test

@@ -18,6 +18,8 @@
 
 #include "klt/guard.hpp"
 #include "support/preempting.hpp"
+#include "worker/runtime.hpp"
+#include "worker/worker.hpp"
 
 namespace {
 
@@ -296,6 +298,82 @@ TEST_P(PreemptAnyCode, OnTheAlternateStack) {
   EXPECT_TRUE(ok(weft_free(&first)));
   EXPECT_TRUE(ok(weft_free(&second)));
   sigaction(SIGUSR1, &before, nullptr);
+}
+
+// ---- one timer for all workers
+
+class PreemptRelay : public PreemptingTest, public testing::WithParamInterface<const char*> {
+ protected:
+  PreemptRelay() : PreemptingTest(2, WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
+  void SetUp() override {
+    if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "each worker has its own timer under ThreadSanitizer";
+    setenv("WEFT_PREEMPTION_TIMER", GetParam(), 1);
+    PreemptingTest::SetUp();
+    unsetenv("WEFT_PREEMPTION_TIMER");
+  }
+  static weft_unit_attr_t on_worker(unsigned index, weft_preemption_t kind = WEFT_PREEMPTION_DEFAULT) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(index);
+    attr.pinned = true;
+    attr.preemption = kind;
+    return attr;
+  }
+  static uint64_t ticks_of(unsigned index) {
+    return weft::rt::runtime.workers[index].load()->stats.ticks.load(std::memory_order_relaxed);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Timers, PreemptRelay, testing::Values("one-to-all", "chain"));
+
+TEST_P(PreemptRelay, WhoRunsNothingPreemptiveIsLeftAlone) {
+  std::atomic<bool> end{false};
+  uint64_t taken = 0;
+  Call alone([&] {
+    spin_for(milliseconds(5));  // it may have led until then
+    const uint64_t before = ticks_of(1);
+    spin_for(milliseconds(50));
+    taken = ticks_of(1) - before;
+    end = true;
+  });
+  const weft_unit_attr_t left_alone = on_worker(1, WEFT_PREEMPTION_NONE), preempted = on_worker(0);
+  Call first([&] { spin_until(end); }), second([&] { spin_until(end); });
+  weft_unit_t units[] = {alone.ult(&left_alone), first.ult(&preempted), second.ult(&preempted)};
+  EXPECT_TRUE(ok(weft_free_many(3, units)));
+  EXPECT_LE(taken, 3u);
+  EXPECT_GT(ticks_of(0), 3u);
+}
+
+TEST_P(PreemptRelay, TheOthersGoOnWhenOneSleepsOrStops) {
+  for (const unsigned sleeper : {0u, 1u}) {
+    std::atomic<bool> flag{false};
+    const weft_unit_attr_t here = on_worker(sleeper), there = on_worker(1 - sleeper);
+    Call ends([&] { spin_for(milliseconds(3)); });
+    Call spins([&] { spin_until(flag); });
+    Call sets([&] {
+      weft_sleep(20'000'000);
+      flag = true;
+    });
+    weft_unit_t units[] = {ends.ult(&here), spins.ult(&there), sets.ult(&there)};
+    EXPECT_TRUE(ok(weft_free_many(3, units)));
+  }
+}
+
+TEST_P(PreemptRelay, ALeaderThatIsNoMore) {
+  for (int i = 0; i < 5; ++i) {
+    weft_worker_t worker = nullptr;
+    ASSERT_TRUE(ok(weft_worker_create(nullptr, &worker)));
+    std::atomic<bool> flag{false};
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = worker;
+    attr.pinned = true;
+    Call ends([&] { spin_for(milliseconds(3)); });
+    weft_unit_t first = ends.ult(&attr);
+    EXPECT_TRUE(ok(weft_free(&first)));
+    EXPECT_TRUE(ok(weft_worker_free(&worker)));
+    const weft_unit_attr_t there = on_worker(1);
+    Call spins([&] { spin_until(flag); }), sets([&] { flag = true; });
+    weft_unit_t units[] = {spins.ult(&there), sets.ult(&there)};
+    EXPECT_TRUE(ok(weft_free_many(2, units)));
+  }
 }
 
 // ---- when there are ticks
