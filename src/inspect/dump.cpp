@@ -311,6 +311,34 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
   return true;
 }
 
+bool dump_stuck(int fd, const Worker* worker, const Unit* waits, const Unit* holds, const void* lock) noexcept {
+  return write_report(fd, registers_here(), [=](Report& report) {
+    Text& out = report.out;
+    out << "weft: stuck: worker " << worker->index << " has not moved for 1 s. ";
+    say_who(out, waits);
+    out << " is not preempted, and waits in the kernel for the lock " << address(lock) << ", which ";
+    if (holds != nullptr) {
+      say_who(out, holds);
+    } else {
+      out << "one of those that are ready below";
+    }
+    out << " holds: that was preempted, and waits for this worker. Units that share a lock which is not Weft's must all be "
+           "preempted by KLT-switching (weft_unit_attr_t::preemption), or none of them.\n";
+    say_what_lacks(out);
+    show_unit(report, waits);
+    if (holds != nullptr) {
+      show_unit(report, holds);
+    } else {
+      unit_for_each(
+          [](Unit* unit, void* to) {
+            if (unit_state(unit) == UnitState::kReady) show_unit(*static_cast<Report*>(to), unit);
+          },
+          &report);
+    }
+    out << kEnd;
+  }) == WEFT_OK;
+}
+
 // ---- the signal that asks for one -----------------------------------------------------------------
 
 namespace {

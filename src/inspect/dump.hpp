@@ -6,12 +6,19 @@
 
 namespace weft::rt {
 
+struct Unit;
+struct Worker;
+
 // `here`: the registers of the calling thread, whose stack must stay as it is meanwhile. Async-signal-safe.
 int dump(int fd, const Registers& here) noexcept;
 
 // A sentence, and the units that wait. False: another report is being written. For callers that know that
 // finalise cannot come meanwhile.
 bool dump_waiting(int fd, const char* sentence) noexcept;
+
+// A worker has long run a unit that waits in the kernel for `lock`. `holds`: who holds it, preempted; null: one of those that
+// are ready on the worker, all of which are shown. False: nothing was written. Any thread but those.
+bool dump_stuck(int fd, const Worker* worker, const Unit* waits, const Unit* holds, const void* lock) noexcept;
 
 // The next deadlock is reported, even if one has been.
 void deadlock_forget() noexcept;

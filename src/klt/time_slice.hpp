@@ -28,6 +28,10 @@ void preempt_remove() noexcept;
 // In a forked child, in its one thread. worker: null: the runtime stayed behind.
 void preempt_become_child(Klt* self, Worker* worker) noexcept;
 
+// What the thread that makes spare KLTs does when spare_maker_look() asks for it: a deadlock over a foreign lock is told.
+void preempt_look_for_stuck() noexcept;
+void preempt_forget_stuck() noexcept;
+
 // By how much a stack of a size that the program has asked for is to be larger: the frame of a signal lies there while the
 // ULT is away, and the handler runs there. 0: there are no ticks.
 size_t preempt_stack_room() noexcept;

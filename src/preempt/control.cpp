@@ -96,6 +96,7 @@ size_t preempt_stack_room() noexcept {
 void preempt_stop() noexcept {
   preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
   preempt_forget_leader();
+  preempt_forget_stuck();
   preempt_stop_pacers();
 }
 

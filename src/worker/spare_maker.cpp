@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/futex.hpp"
 #include "worker/runtime.hpp"
 
@@ -23,7 +24,7 @@ constexpr uint64_t kKeepNs = 1'000'000'000;
 // Whoever has become one stays for a while: where ULTs are preempted each needs its own, and the next ones will too.
 constexpr unsigned kMostSpares = 64;
 
-enum Wish : uint32_t { kNothing, kMore, kEnd };
+enum Wish : uint32_t { kNothing, kMore, kLook, kEnd };
 
 constinit FutexWord wish{kNothing};
 constinit bool started = false;  // under the lock of whoever starts and stops the runtime
@@ -65,6 +66,7 @@ void* maker_main(void*) noexcept {
     const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
     if (now == kEnd) return nullptr;
     if (now == kMore) make_spares();
+    preempt_look_for_stuck();
     if (klt_spares() <= spares_wanted()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
@@ -78,13 +80,18 @@ void say(Wish what) noexcept {
   futex_wake(wish, 1);
 }
 
+// By those who will ask again.
+void ask(Wish what) noexcept {
+  uint32_t nothing = kNothing;
+  // Release, pairs with the acquire of the maker. It has to end, or has something to do already: let it.
+  if (wish.compare_exchange_strong(nothing, what, std::memory_order_release)) futex_wake(wish, 1);
+}
+
 }  // namespace
 
-void spare_maker_call() noexcept {
-  uint32_t nothing = kNothing;
-  // Release, pairs with the acquire of the maker. It has to end, or knows already: let it.
-  if (wish.compare_exchange_strong(nothing, kMore, std::memory_order_release)) futex_wake(wish, 1);
-}
+void spare_maker_call() noexcept { ask(kMore); }
+
+void spare_maker_look() noexcept { ask(kLook); }
 
 bool spare_maker_start() noexcept {
   if (started) return true;

@@ -10,6 +10,8 @@ void spare_maker_stop() noexcept;
 void spare_maker_forget() noexcept;
 // There are none, or too few. Async-signal-safe.
 void spare_maker_call() noexcept;
+// ULTs may be stuck: it looks (preempt_look_for_stuck()). Async-signal-safe.
+void spare_maker_look() noexcept;
 bool is_spare_maker(int tid) noexcept;
 // 0: there is none.
 int spare_maker_tid() noexcept;

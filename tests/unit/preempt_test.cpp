@@ -464,6 +464,45 @@ TEST_F(PreemptMode, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_ult_create([](void*) {}, nullptr, &attr, &unit)));
 }
 
+// ---- the paper's deadlock
+
+pthread_mutex_t foreign = PTHREAD_MUTEX_INITIALIZER;
+
+[[gnu::noinline]] void hold_the_foreign_lock() {
+  pthread_mutex_lock(&foreign);
+  spin_for(milliseconds(20));
+  pthread_mutex_unlock(&foreign);
+}
+
+[[gnu::noinline]] void wait_for_the_foreign_lock() {
+  pthread_mutex_lock(&foreign);
+  pthread_mutex_unlock(&foreign);
+}
+
+// Ends by SIGALRM.
+void share_a_foreign_lock(weft_preemption_t kind) {
+  weft_options_t options{};
+  options.workers = 1;
+  if (weft_initialize(&options) != WEFT_OK || weft_preemption_set_mode(WEFT_PREEMPTION_ON) != WEFT_OK) _exit(1);
+  weft_unit_attr_t preempted = WEFT_UNIT_ATTR_INIT, left_alone = WEFT_UNIT_ATTR_INIT;
+  preempted.preemption = kind;
+  left_alone.preemption = WEFT_PREEMPTION_NONE;
+  Call holds(hold_the_foreign_lock), waits(wait_for_the_foreign_lock);
+  weft_unit_t units[] = {holds.ult(&preempted), waits.ult(&left_alone)};
+  alarm(4);
+  weft_free_many(2, units);
+  _exit(0);
+}
+
+TEST(PreemptStuckDeathTest, ALockThatIsSharedWithOneThatIsLeftAloneIsReported) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "under ThreadSanitizer who waits in the kernel gets no tick";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(share_a_foreign_lock(WEFT_PREEMPTION_KLT_SWITCHING), testing::KilledBySignal(SIGALRM),
+              "stuck: worker 0 has not moved.*wait_for_the_foreign_lock.*hold_the_foreign_lock.*end of dump");
+  EXPECT_EXIT(share_a_foreign_lock(WEFT_PREEMPTION_SIGNAL_YIELD), testing::KilledBySignal(SIGALRM),
+              "stuck: worker 0 has not moved.*wait_for_the_foreign_lock.*hold_the_foreign_lock.*end of dump");
+}
+
 TEST(PreemptUninitialized, IsRefused) {
   weft_preemption_info_t info;
   EXPECT_TRUE(fails(WEFT_ERR_UNINITIALIZED, weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
