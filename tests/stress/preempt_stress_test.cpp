@@ -1,5 +1,6 @@
-// Random programs with ticks of 100 µs to 300 µs: computing, locking, allocating, spawning, sleeping, preempted in every
-// way, mixed in one program. What they compute has to be right, and all of it has to end.
+// Random programs with ticks of 100 µs to 200 µs, from each worker's timer or one for all: computing, locking, allocating,
+// spawning, cancelling, sleeping, preempted in every way, mixed in one program. What they compute has to be right, and all of it
+// has to end.
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -74,6 +75,26 @@ void allocate(Random& random) {
   for (auto& block : blocks) std::free(block);
 }
 
+// Computes until it is cancelled.
+void endless(void*) {
+  for (;;) {
+    for (int i = 0; i < 1000; ++i) asm volatile("");
+    weft_cancel_point();
+  }
+}
+
+void cancel_one(Random& random, weft_preemption_t kind) {
+  if (kind == WEFT_PREEMPTION_NONE) return;  // it would keep the worker from whoever cancels it
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.preemption = kind;
+  weft_unit_t unit;
+  weft_ult_create(endless, nullptr, &attr, &unit);
+  compute(random);
+  if (random.below(2) == 0) weft_yield();
+  weft_cancel(unit);
+  weft_free(&unit);
+}
+
 long fib(unsigned n) {
   if (n < 2) return n;
   long a = 0, b = 0;
@@ -113,16 +134,17 @@ void run(void* part_arg) {
   const bool any_code = part.kind == WEFT_PREEMPTION_KLT_SWITCHING;
   const unsigned steps = 4 + random.below(12);
   for (unsigned i = 0; i < steps; ++i) {
-    switch (random.below(any_code ? 9 : 5)) {
+    switch (random.below(any_code ? 10 : 6)) {
       case 0:
       case 1: compute(random); break;
       case 2: lock_ours(*part.shared, random); break;
       case 3: weft_yield(); break;
       case 4: if (part.depth < 4) spawn(part, random); break;
-      case 5: allocate(random); break;
-      case 6: lock_foreign(*part.shared, random); break;
-      case 7: weft_sleep(random.below(300) * 1000); break;
-      case 8: if (fib(10) != 55) std::abort(); break;
+      case 5: cancel_one(random, part.kind); break;
+      case 6: allocate(random); break;
+      case 7: lock_foreign(*part.shared, random); break;
+      case 8: weft_sleep(random.below(300) * 1000); break;
+      case 9: if (fib(10) != 55) std::abort(); break;
     }
   }
 }
@@ -151,7 +173,7 @@ class Packer {
 };
 
 class PreemptStress : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(Workers, PreemptStress, testing::Values(1u, 2u, 4u));
+INSTANTIATE_TEST_SUITE_P(Workers, PreemptStress, testing::Values(1u, 2u, 4u, 8u));
 
 TEST_P(PreemptStress, RandomPrograms) {
   const char* given = std::getenv("WEFT_STRESS_SEED");
@@ -164,9 +186,10 @@ TEST_P(PreemptStress, RandomPrograms) {
     SCOPED_TRACE("WEFT_STRESS_SEED=" + std::to_string(seed));
     weft_options_t options{};
     options.workers = GetParam();
+    setenv("WEFT_PREEMPTION_TIMER", seed % 4 == 2 ? "one-to-all" : seed % 4 == 3 ? "chain" : "worker", 1);
     ASSERT_TRUE(ok(weft_initialize(&options)));
     ASSERT_TRUE(ok(weft_preemption_set_mode(seed % 3 == 0 ? WEFT_PREEMPTION_AUTO : WEFT_PREEMPTION_ON)));
-    ASSERT_TRUE(ok(weft_preemption_set_interval(100'000 + seed % 5 * 50'000)));
+    ASSERT_TRUE(ok(weft_preemption_set_interval(100'000 + seed % 5 * 25'000)));
     Shared shared;
     std::optional<Packer> packer;
     if (seed % 2 == 0) packer.emplace(seed);
