@@ -41,6 +41,7 @@ struct UnitWish {
   bool watched = false;        // by set_watcher()
   size_t stack_size = 0;       // 0: default. At most half the default: it may run on somebody's stack
   void* stack_memory = nullptr;
+  weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
   FrontHooks* hooks = nullptr;
 };
 
@@ -141,6 +142,8 @@ inline constexpr uint32_t kCondMark = uint32_t{1} << 31;
 
 WEFT_API void pool_set_front(weft_pool_t pool, void* front);
 WEFT_API void* pool_front(weft_pool_t pool);
+// How units of that home are preempted that do not say.
+WEFT_API void pool_set_preemption(weft_pool_t pool, weft_preemption_t kind);
 // More than one worker, or a thread, pops from it from now on. Only a worker's own pool has to know.
 WEFT_API void pool_share(weft_pool_t pool);
 WEFT_API bool pool_is_own(weft_pool_t pool);  // a worker's

@@ -3,6 +3,7 @@
 #include "front/front.hpp"
 #include "klt/guard.hpp"
 #include "klt/registry.hpp"
+#include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "pool/lane.hpp"
 #include "worker/pool_sleep.hpp"
@@ -24,6 +25,10 @@ struct Total {
 
 void pool_set_front(weft_pool_t pool, void* front) { from_handle(pool)->front = front; }
 void* pool_front(weft_pool_t pool) { return from_handle(pool)->front; }
+void pool_set_preemption(weft_pool_t pool, weft_preemption_t kind) {
+  from_handle(pool)->preemption.store(static_cast<uint8_t>(kind), std::memory_order_relaxed);
+  preempt_pools_say();
+}
 bool pool_is_own(weft_pool_t handle) {
   const Pool* pool = from_handle(handle);
   const Worker* owner = pool->lane_owner;

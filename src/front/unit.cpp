@@ -35,9 +35,10 @@ uint16_t flags_for(const UnitWish& wish) noexcept {
   const bool own = wish.stack_memory != nullptr || wish.stack_size > stack_options().default_size / 2;
   if (own) flags |= flag::kOwnStack;
   if (wish.stack_memory != nullptr) flags |= flag::kStackKept | flag::kCold;
-  if (wish.stack_size > stack_options().default_size) flags |= flag::kCold;
+  const bool says = wish.preemption != WEFT_PREEMPTION_DEFAULT;
+  if (says || wish.stack_size > stack_options().default_size) flags |= flag::kCold;
   if (wish.watched) flags |= flag::kWatched;
-  if (!own && !wish.detached && !wish.watched) flags |= flag::kClaimable;
+  if (!own && !wish.detached && !wish.watched && !says) flags |= flag::kClaimable;
   return static_cast<uint16_t>(flags);
 }
 
@@ -57,6 +58,7 @@ int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t cont
   } else if (wish.stack_size > stack_options().default_size) {
     unit->cold.stack_size = wish.stack_size;
   }
+  if (wish.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(wish.preemption);
   const uint64_t header = unit_header_of(UnitState::kFresh, flags, WEFT_PRIORITY_DEFAULT, false);
   write_fresh(unit, header, fn, arg, pool, wish.hooks, context);
   *out = to_handle(unit);

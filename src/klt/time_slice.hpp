@@ -32,6 +32,9 @@ void preempt_become_child(Klt* self, Worker* worker) noexcept;
 void preempt_look_for_stuck() noexcept;
 void preempt_forget_stuck() noexcept;
 
+// Some pool says how its units are preempted.
+void preempt_pools_say() noexcept;
+
 // By how much a stack of a size that the program has asked for is to be larger: the frame of a signal lies there while the
 // ULT is away, and the handler runs there. 0: there are no ticks.
 size_t preempt_stack_room() noexcept;

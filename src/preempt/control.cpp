@@ -88,6 +88,8 @@ void preempt_start(const Options& options) noexcept {
              "ULTs that do not come back to Weft keep their worker\n", stderr);
 }
 
+void preempt_pools_say() noexcept { preempt_settings.pools_say.store(true, std::memory_order_relaxed); }
+
 size_t preempt_stack_room() noexcept {
   constexpr size_t kHandler = 8192;
   return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandler;

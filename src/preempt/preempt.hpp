@@ -17,6 +17,7 @@ struct PreemptSettings {
   std::atomic<weft_preemption_t> kind{WEFT_PREEMPTION_KLT_SWITCHING};  // of units that do not say
   std::atomic<uint64_t> interval{1'000'000};
   std::atomic<int> signal{0};  // 0: none yet
+  std::atomic<bool> pools_say{false};  // for good
   // constant while there are ticks
   uint64_t kernel_tick = 0;  // the period of the kernel's own tick
   PreemptAlign align = PreemptAlign::Tick;

@@ -34,10 +34,12 @@ void send(const Worker* worker) noexcept {
   if (tid != 0) syscall(SYS_tgkill, getpid(), tid, signal);
 }
 
-// What we read of its unit may be of one that has just ended. Descriptors stay, and a wrong answer costs one tick.
+// What we read of its unit may be of one that has just ended. Descriptors stay, and a wrong answer costs one tick. Pools do
+// not stay: where some say a kind, each unit that does not counts as preemptive.
 bool can_be_preempted(const Unit* unit) noexcept {
   if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
   const bool says = unit_is(unit, flag::kCold) && unit->cold.preemption != WEFT_PREEMPTION_DEFAULT;
+  if (!says && preempt_settings.pools_say.load(std::memory_order_relaxed)) return true;
   const auto kind = says ? static_cast<weft_preemption_t>(unit->cold.preemption)
                          : preempt_settings.kind.load(std::memory_order_relaxed);
   return kind != WEFT_PREEMPTION_NONE;

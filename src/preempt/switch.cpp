@@ -30,6 +30,9 @@ weft_preemption_t kind_of(const Unit* unit) noexcept {
   }
   // Memory of the program's has no room for the signal's frame unless the program has seen to that.
   if (unit_is(unit->host, flag::kStackKept)) return WEFT_PREEMPTION_NONE;
+  const Pool* home = unit->pool.load(std::memory_order_relaxed);
+  const uint8_t pools = home != nullptr ? home->preemption.load(std::memory_order_relaxed) : 0;
+  if (pools != WEFT_PREEMPTION_DEFAULT) return static_cast<weft_preemption_t>(pools);
   return preempt_settings.kind.load(std::memory_order_relaxed);
 }
 

@@ -116,6 +116,71 @@ TEST_F(AbtExt, OthersRunWhileAUltSleeps) {
   EXPECT_TRUE(awake);
 }
 
+// ---- preemption
+
+class AbtExtPreemption : public AbtTestWith {
+ protected:
+  AbtExtPreemption() : AbtTestWith("WEFT_PREEMPTION", "on") {}
+  void SetUp() override {
+    setenv("WEFT_PREEMPTION_KIND", "none", 1);
+    AbtTestWith::SetUp();
+    unsetenv("WEFT_PREEMPTION_KIND");
+  }
+  // The primary ES's first ULT spins for that long, or until the second one has run: whether it has by then.
+  static bool is_preempted(ABT_pool pool, ABT_thread_attr attr) {
+    struct Pair {
+      std::atomic<bool> ran{false};
+      bool meanwhile = false;
+    } pair;
+    const auto spins = [](void* arg) {
+      auto& p = *static_cast<Pair*>(arg);
+      for (const double end = ABT_get_wtime() + 0.1; !p.ran && ABT_get_wtime() < end;) weft_cancel_point();
+      p.meanwhile = p.ran;
+    };
+    const auto runs = [](void* arg) { static_cast<Pair*>(arg)->ran = true; };
+    ABT_thread units[2];
+    EXPECT_TRUE(abt_ok(ABT_thread_create(pool, spins, &pair, attr, &units[0])));
+    EXPECT_TRUE(abt_ok(ABT_thread_create(pool, runs, &pair, ABT_THREAD_ATTR_NULL, &units[1])));
+    for (ABT_thread& unit : units) EXPECT_TRUE(abt_ok(ABT_thread_free(&unit)));
+    return pair.meanwhile;
+  }
+  static ABT_pool main_pool() {
+    ABT_xstream self;
+    ABT_pool pool = ABT_POOL_NULL;
+    EXPECT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_get_main_pools(self, 1, &pool)));
+    return pool;
+  }
+};
+
+TEST_F(AbtExtPreemption, OfAUnit) {
+  ABT_thread_attr attr;
+  ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
+  EXPECT_FALSE(is_preempted(main_pool(), attr));
+  for (const auto kind : {ABTX_PREEMPTION_SIGNAL_YIELD, ABTX_PREEMPTION_KLT_SWITCHING}) {
+    ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_preemption(attr, kind)));
+    EXPECT_TRUE(is_preempted(main_pool(), attr));
+  }
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_thread_attr_set_preemption(attr, static_cast<ABTX_preemption_kind>(4))));
+  EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_THREAD_ATTR, ABTX_thread_attr_set_preemption(attr, ABTX_PREEMPTION_NONE)));
+}
+
+TEST_F(AbtExtPreemption, OfAPool) {
+  const ABT_pool pool = main_pool();
+  ASSERT_TRUE(abt_ok(ABTX_pool_set_preemption(pool, ABTX_PREEMPTION_KLT_SWITCHING)));
+  EXPECT_TRUE(is_preempted(pool, ABT_THREAD_ATTR_NULL));
+  ABT_thread_attr attr;
+  ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
+  ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_preemption(attr, ABTX_PREEMPTION_NONE)));
+  EXPECT_FALSE(is_preempted(pool, attr));
+  EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
+  ASSERT_TRUE(abt_ok(ABTX_pool_set_preemption(pool, ABTX_PREEMPTION_DEFAULT)));
+  EXPECT_FALSE(is_preempted(pool, ABT_THREAD_ATTR_NULL));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_POOL, ABTX_pool_set_preemption(ABT_POOL_NULL, ABTX_PREEMPTION_NONE)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_pool_set_preemption(pool, static_cast<ABTX_preemption_kind>(-1))));
+}
+
 TEST_F(AbtExt, DumpTellsOfUnitsThatWait) {
   const Eventuals eventuals(1);
   Call waiter([&] { EXPECT_TRUE(abt_ok(ABT_eventual_wait(eventuals.handles[0], nullptr))); });

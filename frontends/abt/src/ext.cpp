@@ -4,6 +4,8 @@
 #include <new>
 
 #include "eventual.hpp"
+#include "handles.hpp"
+#include "thread_attr.hpp"
 #include "weft/abt_ext.h"
 
 namespace weft::abt {
@@ -48,6 +50,23 @@ int ABTX_sleep(double secs) {
   constexpr double kLongest = 1e10;  // seconds: three centuries; fits as nanoseconds
   const double clipped = secs <= 0 ? 0 : secs < kLongest ? secs : kLongest;
   wait_anywhere([&] { return weft_sleep(static_cast<uint64_t>(clipped * 1e9)); });
+  return ABT_SUCCESS;
+}
+
+static_assert(static_cast<int>(ABTX_PREEMPTION_KLT_SWITCHING) == WEFT_PREEMPTION_KLT_SWITCHING &&
+              static_cast<int>(ABTX_PREEMPTION_NONE) == WEFT_PREEMPTION_NONE);
+
+int ABTX_thread_attr_set_preemption(ABT_thread_attr attr, ABTX_preemption_kind kind) {
+  if (is_null(attr)) return ABT_ERR_INV_THREAD_ATTR;
+  if (static_cast<unsigned>(kind) > ABTX_PREEMPTION_KLT_SWITCHING) return ABT_ERR_INV_ARG;
+  attr->preemption = static_cast<weft_preemption_t>(kind);
+  return ABT_SUCCESS;
+}
+
+int ABTX_pool_set_preemption(ABT_pool pool, ABTX_preemption_kind kind) {
+  if (is_null(pool)) return ABT_ERR_INV_POOL;
+  if (static_cast<unsigned>(kind) > ABTX_PREEMPTION_KLT_SWITCHING) return ABT_ERR_INV_ARG;
+  weft::front::pool_set_preemption(core(pool), static_cast<weft_preemption_t>(kind));
   return ABT_SUCCESS;
 }
 

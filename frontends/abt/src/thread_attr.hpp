@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "abt.h"
+#include "weft/weft.h"
 
 struct ABT_thread_attr_opaque {
   void* stack = nullptr;  // the program's
@@ -11,4 +12,5 @@ struct ABT_thread_attr_opaque {
   bool migratable = true;
   void (*moved)(ABT_thread thread, void* arg) = nullptr;
   void* moved_arg = nullptr;
+  weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
 };

@@ -31,6 +31,20 @@ int ABTX_sleep(double secs);
  * written, or the file did not take it). */
 int ABTX_dump(int fd);
 
+/* How a ULT that computes for long is made to let others run, if the process has preemption (WEFT_PREEMPTION; see Weft's
+ * docs/preemption.md). What does not say is preempted as WEFT_PREEMPTION_KIND says. */
+typedef enum {
+  ABTX_PREEMPTION_DEFAULT = 0,
+  ABTX_PREEMPTION_NONE,          /* not at all */
+  ABTX_PREEMPTION_SIGNAL_YIELD,  /* for code that depends on nothing of its kernel thread's: no malloc, no stdio */
+  ABTX_PREEMPTION_KLT_SWITCHING  /* for any code */
+} ABTX_preemption_kind;
+
+/* Of the ULTs that are created with the attribute. A. INV_THREAD_ATTR INV_ARG. */
+int ABTX_thread_attr_set_preemption(ABT_thread_attr attr, ABTX_preemption_kind kind);
+/* Of the ULTs associated with the pool that do not say themselves, from now on. A. INV_POOL INV_ARG. */
+int ABTX_pool_set_preemption(ABT_pool pool, ABTX_preemption_kind kind);
+
 #pragma GCC visibility pop
 #if defined(__cplusplus)
 }
