@@ -80,6 +80,6 @@ void preempt_forget_pacers() noexcept;
 // What has begun to run on the worker.
 uint64_t preempt_progress(const Worker* worker) noexcept;
 // A tick has found a ULT that is left alone, while others wait: stuck.cpp.
-void preempt_left_alone(Worker* worker) noexcept;
+void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept;
 
 }  // namespace weft::rt

@@ -1,14 +1,10 @@
 // stuck.cpp: the paper's deadlock (3.5.3): a ULT that is not preempted waits in the kernel for a lock that is not Weft's, and
 // whoever holds the lock was preempted and waits for the same worker.
 //
-// A tick that finds a ULT which is left alone, beside others that wait, for a second, has the maker's thread look: that
-// may open files, and is not what is stuck. What it says is true: the lock names its owner, and that one waits.
-#include <fcntl.h>
+// A tick that finds a ULT which is left alone in the same futex, beside others that wait, for a second, has the maker's
+// thread look: a report takes long. What it says is true: the lock names its owner, and that one waits.
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cinttypes>
-#include <cstdio>
 
 #include "inspect/dump.hpp"
 #include "os/clock.hpp"
@@ -24,20 +20,14 @@ namespace {
 constexpr uint64_t kLongNs = 1'000'000'000;
 std::atomic<bool> told{false};
 
-// The futex that the thread sleeps in; null: it does something else, or we may not know.
-const char* futex_of(int tid) noexcept {
-  char text[128];
-  std::snprintf(text, sizeof text, "/proc/self/task/%d/syscall", tid);
-  const int fd = open(text, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  const ssize_t bytes = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (bytes <= 0) return nullptr;
-  text[bytes] = '\0';
-  long number = -1;
-  uintptr_t address = 0;
-  if (std::sscanf(text, "%ld 0x%" SCNxPTR, &number, &address) != 2 || number != SYS_futex) return nullptr;
-  return reinterpret_cast<const char*>(address);
+// The futex that the tick has interrupted the thread in; null: it does something else. A system call that goes on
+// afterwards has its number and its arguments in the registers again, and the instruction pointer before it.
+const void* futex_of(const ucontext_t* frame) noexcept {
+  const auto& registers = frame->uc_mcontext.gregs;
+  if (registers[REG_RAX] != SYS_futex) return nullptr;
+  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  const bool is_syscall = code[0] == 0x0f && code[1] == 0x05;
+  return is_syscall ? reinterpret_cast<const void*>(registers[REG_RDI]) : nullptr;
 }
 
 // As the C library lays out a mutex; of what else a futex may be part of, this number names none of our KLTs.
@@ -73,8 +63,8 @@ bool look_at(const Worker* worker) noexcept {
   if (klt == nullptr) return false;
   const Unit* waits = klt->current.load(std::memory_order_relaxed);
   const int tid = klt->tid.load(std::memory_order_relaxed);
-  const char* futex = futex_of(tid);
-  const Peek<Mutex> mutex(reinterpret_cast<const Mutex*>(futex));
+  const void* futex = worker->preempt.alone_at.load(std::memory_order_relaxed);
+  const Peek<Mutex> mutex(static_cast<const Mutex*>(futex));
   if (!mutex || waits == nullptr) return false;
   const Unit* holds = captive_of(mutex->owner);
   // Preempted by signal-yield it has left its KLT's number in the lock, where the one that waits runs now.
@@ -85,13 +75,16 @@ bool look_at(const Worker* worker) noexcept {
 
 }  // namespace
 
-void preempt_left_alone(Worker* worker) noexcept {
+void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept {
   PreemptClock& clock = worker->preempt;
+  const void* futex = frame != nullptr ? futex_of(frame) : nullptr;
   const uint64_t now = now_ns(), progress = preempt_progress(worker);
-  if (clock.alone_progress.load(std::memory_order_relaxed) != progress) {
+  if (clock.alone_progress.load(std::memory_order_relaxed) != progress ||
+      clock.alone_at.load(std::memory_order_relaxed) != futex) {
     clock.alone_progress.store(progress, std::memory_order_relaxed);
+    clock.alone_at.store(futex, std::memory_order_relaxed);
     clock.alone_since.store(now, std::memory_order_relaxed);
-  } else if (now - clock.alone_since.load(std::memory_order_relaxed) >= kLongNs) {
+  } else if (futex != nullptr && now - clock.alone_since.load(std::memory_order_relaxed) >= kLongNs) {
     clock.alone_since.store(now - kLongNs / 2, std::memory_order_relaxed);  // and again, if nothing is found
     clock.stuck.store(true, std::memory_order_relaxed);
     spare_maker_look();

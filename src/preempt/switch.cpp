@@ -197,7 +197,9 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
-  if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) preempt_left_alone(worker);
+  if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) {
+    preempt_left_alone(worker, frame);
+  }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);

@@ -44,8 +44,9 @@ struct PreemptClock {
   std::atomic<uint32_t> periods{1};   // intervals from one to the next
   std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
-  // a ULT is left alone while others wait: since when, what had begun to run then; somebody is to look
+  // a ULT is left alone while others wait: since when, in which futex, what had begun to run then; somebody is to look
   std::atomic<uint64_t> alone_since{0};
+  std::atomic<const void*> alone_at{nullptr};
   std::atomic<uint64_t> alone_progress{UINT64_MAX};
   std::atomic<bool> stuck{false};
   std::atomic<uint64_t> round{0};     // the last one of the process's that it took part in
