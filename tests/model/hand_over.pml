@@ -22,7 +22,7 @@
 #define UNITS 2
 #endif
 #ifndef STEPS
-#define STEPS 1      // what each unit does before it ends
+#define STEPS 1      // what each unit does before it ends; the one that spins: 1
 #endif
 #ifndef TRIES
 #define TRIES 1      // of each taker, at any moment
@@ -33,8 +33,32 @@
 #ifndef BLOCKER
 #define BLOCKER 0    // the unit that may block in the kernel until the other has ended; 9: none
 #endif
+#ifndef ANNOUNCES
+#define ANNOUNCES 0  // 1: it says so before and after
+#endif
 #ifndef PRIMARY
 #define PRIMARY 0    // the primary unit: only KLT 0 runs it; 9: none
+#endif
+
+// Signals: a *tick* (src/preempt/), when the KLT's timer is set; and a *stop* (src/block/), once, when the KLT is back
+// in user mode after its worker was taken.
+#ifndef TICKS
+#define TICKS 0      // how many come at any moment; besides them one whenever all others wait for it
+#endif
+#ifndef SPINNER
+#define SPINNER 9    // the unit that spins, as its first step, until the other has ended; 9: none
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2     // so many signals in a row, at most, for which all others wait, do not make a unit leave
+#endif
+#if TICKS || SPINNER != 9
+#define SIGNALS
+#endif
+
+#if SPINNER == 9
+#define BLOCKER_WAKES place[1 - BLOCKER] == ENDED
+#else
+#define BLOCKER_WAKES skip  // whenever it likes: the other one may wait for it
 #endif
 
 #define NOBODY 15
@@ -70,6 +94,20 @@ byte held[KLTS];           // unit + 1
 byte deferred[KLTS];       // unit + 1
 bit attention[KLTS];       // kDeferred
 bit blocked[KLTS];         // in the kernel, by the kernel's account
+#ifdef SIGNALS
+bit note[KLTS];            // attention: kPreempt
+bit armed[KLTS];           // its timer is set
+bit stop[KLTS];            // it gets a signal when it is back in user mode, once
+bit due[KLTS];             // all others wait for a signal of this one
+bit handling[KLTS];        // it runs the handler, and nothing else
+byte jump[KLTS];           // the worker, when the handler has left the unit's stack for the scheduler's
+bit spinning[KLTS];
+byte ticks = TICKS;
+byte rounds;
+#define NOTED(klt) note[klt]
+#else
+#define NOTED(klt) 0
+#endif
 bit slot[KLTS];            // the array of spares
 chan buffer0 = [2] of { byte, byte };
 chan buffer1 = [2] of { byte, byte };
@@ -93,6 +131,14 @@ byte steps[UNITS];
 byte inside[WORKERS + 1];  // who touches the private part
 byte ended;
 byte user_sched = USER_SCHED;
+
+#define IS(u_, p) (u_ < UNITS && place[u_] == p)
+#define IN_REACH(u_) (place[u_] == SHARED || place[u_] == RING(w))
+#if UNITS > 2
+#define VISIBLE (IN_REACH(0) || IN_REACH(1) || IN_REACH(2))
+#else
+#define VISIBLE (IN_REACH(0) || IN_REACH(1))  // that it is seen is what park_wake.pml is about
+#endif
 
 // ---- words that others may see late ----
 
@@ -135,10 +181,45 @@ inline set_worker(klt, w_) {  // a worker is carried by at most one KLT
 
 // ---- the owner's side ----
 
-// guard_enter_slow() and come_back(). Returns in w.
+// preempt_goes_on()
+inline goes_on() {
+#ifdef SIGNALS
+  d_step {
+    note[k] = 0;
+#ifndef NOT_SET_AFTER_SLEEP
+    armed[k] = 1
+#endif
+  }
+#else
+  skip
+#endif
+}
+
+inline unit_leaves() {
+#ifdef SIGNALS
+  rounds = 0
+#else
+  skip
+#endif
+}
+
+// come_back(): once for each time that its worker was taken.
+inline come_back() {
+  take_[k] = kNone;
+#ifdef SIGNALS
+  stop[k] = 0;
+#endif
+  assert(u != NOBODY);
+  atomic { move(u, IN_KERNEL(k), SHARED); unit_leaves() };
+  klt_sleep();
+  state[k] = kCarrying;
+  assert(place[u] == RUNNING(k))
+}
+
+// guard_enter_slow(). Returns in w.
 inline guard_enter_slow() {
   do
-  :: take_[k] == kNone || take_[k] == kGiving ->
+  :: (take_[k] == kNone || take_[k] == kGiving) && worker[k] != 0 ->  // otherwise it looks again
      atomic {
        w = worker[k];
        if
@@ -152,12 +233,8 @@ inline guard_enter_slow() {
      fi
   :: take_[k] == kPending -> (take_[k] != kPending)
   :: take_[k] == kTaken ->
-     take_[k] = kNone;
-     assert(u != NOBODY);
-     atomic { move(u, IN_KERNEL(k), SHARED) }
-     klt_sleep();
-     state[k] = kCarrying;
-     assert(place[u] == RUNNING(k))
+     come_back();
+     goes_on()
 #ifdef READ_ONCE_AFTER_SLEEP
      ;
      atomic { w = worker[k]; assert(w != 0); touch_begin(w) };
@@ -188,15 +265,64 @@ inline guard_enter() {
 
 // guard_leave() and guard_leave_slow().
 inline guard_leave() {
+#ifdef LOOK_BEFORE_LOWERING
+  if
+  :: attention[k] || NOTED(k) -> w_seen = 1
+  :: else
+  fi;
   atomic { store(GUARD, 0); touch_end(w); w = 0 };
   if
-  :: attention[k] ->
+  :: w_seen -> w_seen = 0;
+#else
+  atomic { store(GUARD, 0); touch_end(w); w = 0 };
+  if
+  :: attention[k] || NOTED(k) ->
+#endif
      guard_enter();
-     atomic { empty(buffer[k]) -> attention[k] = 0 };
-     take_deferred();
-     atomic { store(GUARD, 0); touch_end(w); w = 0 }
+     noted = NOTED(k);
+     if
+     :: attention[k] -> atomic { empty(buffer[k]) -> attention[k] = 0 }; take_deferred()
+     :: else
+     fi;
+     if
+     :: noted -> noted = 0; preempt_noted()
+     :: else
+     fi;
+     atomic { store(GUARD, 0); touch_end(w); w = 0 };
+     put_off()
   :: else
   fi
+}
+
+// A note that has come since the KLT looked: there may be no next leave.
+inline put_off() {
+#if defined(SIGNALS) && !defined(LOOK_ONCE)
+  do
+  :: note[k] ->
+     guard_enter();
+     atomic { empty(buffer[k]) -> note[k] = 0; armed[k] = 1 };
+     atomic { store(GUARD, 0); touch_end(w); w = 0 }
+  :: else -> break
+  od
+#else
+  skip
+#endif
+}
+
+// preempt_noted(), guard up.
+inline preempt_noted() {
+#ifdef SIGNALS
+  atomic { empty(buffer[k]) -> note[k] = 0 };
+  if
+  :: !VISIBLE -> armed[k] = 1
+  :: VISIBLE -> capture_current()
+  :: VISIBLE && u != PRIMARY ->  // leave_unit()
+     atomic { store(CURRENT, 0); move(u, RUNNING(k), RING(w)); armed[k] = 1; u = NOBODY; rounds = 0 };
+     goto scheduler
+  fi
+#else
+  skip
+#endif
 }
 
 inline take_deferred() {
@@ -237,7 +363,11 @@ inline klt_try_acquire() {
        :: else ->
           if
           :: slot[2] -> to = 2
-          :: else -> to = NOBODY
+          :: else ->
+             if
+             :: slot[0] -> to = 0  // not with a primary unit
+             :: else -> to = NOBODY
+             fi
           fi
        fi
     fi;
@@ -256,7 +386,10 @@ inline capture_current() {
 #endif
   klt_try_acquire();
   if
-  :: to == NOBODY
+  :: to == NOBODY ->
+#ifdef SIGNALS
+     armed[k] = 1  // preempt_arm_soon()
+#endif
   :: else ->
 #ifdef PUSH_BEFORE_GIVING
      d_step { captive[u] = k; held[k] = u + 1; state[k] = kCaptive; move(u, RUNNING(k), SHARED) };
@@ -265,11 +398,13 @@ inline capture_current() {
      give_begin();
      d_step { captive[u] = k; held[k] = u + 1; state[k] = kCaptive; move(u, RUNNING(k), RING(w)) };
 #endif
+     unit_leaves();
      give_worker();
      klt_sleep();
      state[k] = kCarrying;
      assert(place[u] == RUNNING(k));
-     guard_enter_slow_again()
+     guard_enter_slow_again();
+     goes_on()
   fi
 }
 
@@ -280,19 +415,60 @@ inline guard_enter_slow_again() {
   atomic { worker[k] != 0 -> w = worker[k]; touch_begin(w) }
 }
 
-#define IS(u_, p) (u_ < UNITS && place[u_] == p)
-#define IN_REACH(u_) (place[u_] == SHARED || place[u_] == RING(w))
-#if UNITS > 2
-#define VISIBLE (IN_REACH(0) || IN_REACH(1) || IN_REACH(2))
-#else
-#define VISIBLE (IN_REACH(0) || IN_REACH(1))  // that it is seen is what park_wake.pml is about
-#endif
 #define PICK(u_, p) place[u_] == p -> place[u_] = IN_HAND; u = u_
 
-proctype Klt(byte k) {
-  byte w, u = NOBODY, to = NOBODY, w_to;
+// leave_for_kernel(), in the unit, guard up. Leaves with the guard down.
+inline leave_for_kernel() {
+  klt_try_acquire();
   if
-  :: k < WORKERS -> w = k + 1; touch_begin(w); goto scheduler
+  :: to == NOBODY -> guard_leave()
+  :: else ->
+     give_begin();
+     d_step { captive[u] = k; held[k] = u + 1; state[k] = kCaptive; move(u, RUNNING(k), IN_KERNEL(k)) };
+     d_step { touch_end(w); worker[k] = 0 };
+#ifndef TAKEN_AFTER_NONE
+     take_[k] = kTaken;
+#else
+     take_[k] = kNone;
+#endif
+     atomic { set_worker(to, w) };
+     carrier[w] = to;
+     d_step { wake[to] = 1; to = NOBODY; w = 0 };
+#ifdef TAKEN_AFTER_NONE
+     take_[k] = kTaken;
+#endif
+     store(GUARD, 0)
+  fi
+}
+
+inline blocks() {
+#if ANNOUNCES
+  guard_enter();  // weft_blocking_begin()
+  leave_for_kernel();
+#endif
+  fence();
+  blocked[k] = 1;
+  BLOCKER_WAKES;
+  blocked[k] = 0
+#if ANNOUNCES
+  ;
+  guard_enter();  // weft_blocking_end()
+  guard_leave()
+#endif
+}
+
+#ifdef SIGNALS
+proctype Klt(byte k) provided (!handling[k]) {
+#else
+proctype Klt(byte k) {
+#endif
+  byte w, u = NOBODY, to = NOBODY, w_to;
+  bit noted;
+#ifdef LOOK_BEFORE_LOWERING
+  bit w_seen;
+#endif
+  if
+  :: k < WORKERS -> w = k + 1; touch_begin(w); goes_on(); goto scheduler
   :: else -> goto base
   fi;
 
@@ -320,6 +496,7 @@ end_asleep:
         VISIBLE || !asleep[w]
      fi;
      asleep[w] = 0;
+     goes_on();
      goto scheduler
   fi;
   if
@@ -441,18 +618,20 @@ end_base:
 #else
   guard_enter_slow();
 #endif
+  goes_on();
   if
   :: atomic { dispatch_first[w] != 0 -> u = dispatch_first[w] - 1; dispatch_first[w] = 0 }
   :: else -> goto scheduler
   fi;
 
 resume:  // the unit starts, or goes on
+  {
   atomic { store(CURRENT, u + 1); move(u, IN_HAND, RUNNING(k)) };
   guard_leave();
 
-user:  // the unit's code: guard down; takers may come
+user:  // the unit's code: guard down; takers may come, and signals
   if
-  :: steps[u] > 0 ->
+  :: steps[u] > 0 && u != SPINNER ->
      steps[u]--;
      if
      :: guard_enter(); guard_leave()
@@ -460,19 +639,191 @@ user:  // the unit's code: guard down; takers may come
         atomic { store(CURRENT, 0); move(u, RUNNING(k), RING(w)); u = NOBODY };
         goto scheduler
      :: guard_enter(); capture_current(); guard_leave()
-     :: u == BLOCKER ->
-        fence();
-        blocked[k] = 1;
-        place[1 - BLOCKER] == ENDED;
-        blocked[k] = 0
+     :: u == BLOCKER -> blocks()
      fi;
      goto user
+#ifdef SIGNALS
+  :: steps[u] > 0 && u == SPINNER ->
+     if
+     :: u == BLOCKER -> blocks()
+     :: else
+     fi;
+     spinning[k] = 1;
+     atomic {
+       place[1 - SPINNER] == ENDED ->
+       assert(take_[k] != kTaken || stop[k]);  // it would run without a worker for as long as it likes
+       spinning[k] = 0
+     };
+     steps[u]--;
+     goto user
+#endif
   :: else ->
      guard_enter();
      atomic { store(CURRENT, 0); move(u, RUNNING(k), ENDED); ended++; u = NOBODY };
      goto scheduler
   fi
+  }
+#ifdef SIGNALS
+  unless {  // where a signal's handler has left the unit, that goes on at `user` when it is picked
+    atomic {
+      jump[k] != 0 ->
+      w = jump[k];
+      jump[k] = 0;
+      if
+      :: blocked[k] -> blocked[k] = 0; steps[u]++  // the system call is restarted
+      :: else
+      fi;
+      spinning[k] = 0;
+      u = NOBODY;
+      goto scheduler
+    }
+  }
+#endif
 }
+
+#ifdef SIGNALS
+// ---- signals ----
+// A signal is delivered on the way out of the kernel, which empties the store buffer.
+
+#define TICK_COMES(klt) (armed[klt] && (ticks > 0 || due[klt]) && empty(buffer[klt]))
+#define STOP_COMES(klt) (stop[klt] && !blocked[klt] && empty(buffer[klt]))
+
+inline count_signal(klt) {
+  if
+  :: due[klt] -> due[klt] = 0
+  :: else -> ticks--
+  fi
+}
+
+// tick_without_worker()
+inline tick_without_worker(klt) {
+#ifndef NOT_SOON
+  if
+  :: state[klt] == kCarrying -> armed[klt] = 1
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
+// tick_inside(): the handler finds the guard up. One step: all that it writes is its own KLT's. It may find
+// itself: a handler that has not lowered the guard yet.
+inline tick_inside(klt) {
+  armed[klt] = 0;
+  if
+  :: worker[klt] == 0 -> tick_without_worker(klt)
+  :: worker[klt] != 0 && current[klt] == 0 -> armed[klt] = 1
+#ifndef NO_NOTE
+  :: worker[klt] != 0 && current[klt] != 0 -> note[klt] = 1
+#endif
+  :: else
+  fi
+}
+
+proctype Inside(byte k) {
+end:
+  do
+  :: atomic { TICK_COMES(k) && guard_[k] -> count_signal(k); tick_inside(k) }
+  :: atomic {  // on_return()
+       STOP_COMES(k) && guard_[k] && ticks > 0 ->
+       ticks--;
+#ifdef STOP_WHEN_TAKEN_ONLY
+       stop[k] = (take_[k] == kTaken)
+#else
+       stop[k] = (take_[k] == kTaken || take_[k] == kPending)
+#endif
+     }
+  od
+}
+
+// on_tick() with the guard down, and the handler of a stop.
+inline handler_leave() {
+  store(GUARD, 0);
+  if
+  :: w != 0 -> touch_end(w)
+  :: else
+  fi;
+  w = 0;
+  handling[k] = 0
+}
+
+inline handle() {
+  store(GUARD, 1);
+  atomic {
+    w = worker[k];
+    if
+    :: w == 0
+    :: else -> touch_begin(w)
+    fi
+  };
+  if
+  :: w == 0 && !stops -> tick_without_worker(k)
+  :: w == 0 && stops ->
+#ifndef COME_BACK_WITHOUT_ANSWER
+     guard_enter_slow()
+#else
+     come_back();
+     atomic { worker[k] != 0 -> w = worker[k]; touch_begin(w) };
+     goes_on()
+#endif
+  :: w != 0 && stops  // nothing to do any more
+  :: w != 0 && !stops && !VISIBLE -> armed[k] = 1
+  :: w != 0 && !stops && VISIBLE -> capture_current()
+  :: w != 0 && !stops && VISIBLE && u != PRIMARY ->  // yield_by_signal()
+     atomic {
+       store(CURRENT, 0);
+       move(u, RUNNING(k), RING(w));
+       armed[k] = 1;
+       rounds = 0;
+       jump[k] = w;
+       w = 0;
+       handling[k] = 0
+     };
+     goto left
+  fi;
+  // From the last look at the note to the return a tick is known by where it came, and only sets the next one.
+#ifndef HANDLER_LOOKS_NOT
+  do
+  :: note[k] -> atomic { empty(buffer[k]) -> note[k] = 0; armed[k] = 1 }
+#ifndef NO_WAY_BACK
+  :: atomic { !note[k] -> handler_leave() }; break
+#else
+  :: !note[k] -> atomic { handler_leave() }; break
+#endif
+  od;
+#else
+  atomic { handler_leave() };
+#endif
+left:
+  u = NOBODY;
+  to = NOBODY;
+  stops = 0
+}
+
+proctype Handler(byte k) {
+  byte w, u = NOBODY, to = NOBODY;
+  bit stops;
+end:
+  do
+  :: atomic {
+       !handling[k] && jump[k] == 0 && !guard_[k] && TICK_COMES(k) ->
+       count_signal(k); armed[k] = 0; handling[k] = 1; stops = 0; u = current[k] - 1
+     };
+     handle()
+  :: atomic {
+#ifndef COME_BACK_INSIDE
+       !handling[k] && jump[k] == 0 && !guard_[k] && STOP_COMES(k) ->
+#else
+       !handling[k] && jump[k] == 0 && take_[k] == kTaken && STOP_COMES(k) ->
+#endif
+       stop[k] = 0; handling[k] = 1; stops = 1; u = current[k] - 1
+     };
+     handle()
+  od
+}
+
+#endif
 
 // ---- the taker's side ----
 
@@ -511,6 +862,9 @@ inline attempt(uses_only) {
               touch_end(w);
               retract()
            :: else ->
+#ifdef SIGNALS
+              stop[v] = 1;
+#endif
               klt_try_acquire();
               if
               :: to == NOBODY -> touch_end(w); retract()
@@ -581,11 +935,28 @@ progress:  // its tries are not bounded, by design
   od
 }
 
-// Nobody can do anything any more: then all must be well.
+// Nobody can do anything any more: then all must be well. Or all wait for a signal: then one must be able to come.
 proctype Judge() {
   byte i;
 end:
   timeout;
+#ifdef SIGNALS
+  if
+  :: ended < UNITS ->
+     atomic {
+       rounds++;
+       assert(rounds <= ROUNDS);
+       if
+       :: spinning[0] && armed[0] -> due[0] = 1
+       :: spinning[1] && armed[1] -> due[1] = 1
+       :: spinning[2] && armed[2] -> due[2] = 1
+       :: else -> assert(false)  // a tick was lost
+       fi
+     };
+     goto end
+  :: else
+  fi;
+#endif
   d_step {
   assert(ended == UNITS);
   i = 0;
@@ -623,7 +994,7 @@ init {
     od;
     i = 0;
     do
-    :: i < UNITS -> place[i] = RING(1); captive[i] = NOBODY; steps[i] = STEPS; i++
+    :: i < UNITS -> place[i] = RING(1); captive[i] = NOBODY; steps[i] = (i == SPINNER -> 1 : STEPS); i++
     :: else -> break
     od;
 #if PRIMARY == 0
@@ -631,7 +1002,14 @@ init {
 #endif
     i = 0;
     do
-    :: i < KLTS -> run Flush(i); run Klt(i); i++
+    :: i < KLTS ->
+       run Flush(i);
+#ifdef SIGNALS
+       run Inside(i);
+       run Handler(i);
+#endif
+       run Klt(i);
+       i++
     :: else -> break
     od;
     i = 0;
