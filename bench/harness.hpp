@@ -202,6 +202,16 @@ inline size_t thread_stack() {
   return deep ? limit.rlim_cur : 0;
 }
 
+// What is to be said of the library's settings.
+template <class Lib>
+std::string note_of(const Lib& lib) {
+  if constexpr (requires { lib.note; }) {
+    return lib.note;
+  } else {
+    return Lib::kVariants[0];
+  }
+}
+
 // Of several ways to use a library the fastest is reported, and named. Where one makes no sense in a
 // mode, Lib::applies() says so.
 template <class Lib, class Measure>

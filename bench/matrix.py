@@ -1,6 +1,6 @@
 """What is measured, and what is to be reached. run.py runs it, report.py draws it."""
 
-LIBRARIES = ["weft", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
+LIBRARIES = ["weft", "weft_unaware", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
              "tbb", "boost_fiber", "libgomp", "libomp", "pthread", "go"]
 
 TITLES = {
@@ -26,6 +26,10 @@ TITLES = {
     "packing": "Equal units on fewer workers; time by the ideal one",
     "preempt_cost": "One preemption, from the last instruction of one ULT to the first of the other",
     "preempt_overhead": "Slow-down of ten ULTs per worker that compute, by being preempted",
+    "block_refill": "From a blocking read to another ULT running on that core",
+    "block_mixed": "64 ULTs that compute and read from pipes, per round of one ULT",
+    "block_heat": "Computing while files are written and read",
+    "block_overhead": "Slow-down by awareness of blocking where nothing blocks",
 }
 
 
@@ -66,6 +70,17 @@ def preemption_cases():
     yield "preempt_overhead", 2, {"kind": "auto", "interval_us": "1000"}
 
 
+def blocking_cases():
+    for rung in ("bpf", "perf", "proc"):
+        yield "block_refill", 1, {"rung": rung}
+    yield "block_mixed", 2, {}
+    for part in ("write", "read"):
+        yield "block_heat", 2, {"part": part}
+    for kernel in ("fib", "uts"):
+        for mode in ("auto", "on"):
+            yield "block_overhead", 2, {"kernel": kernel, "mode": mode}
+
+
 def cases():
     """Yields (benchmark, workers, params); params are given to the programs as --param."""
     for join in ("oldest_first", "newest_first", "by_scheduler"):
@@ -88,6 +103,7 @@ def cases():
     for workers in (1, 2):
         yield "init_finalize", workers, {}
     yield from preemption_cases()
+    yield from blocking_cases()
 
 
 # Where a library would take minutes it gets a smaller problem: the row says so in its params.
@@ -154,6 +170,16 @@ TARGETS = [
     ("preempt_overhead", 2, {"kind": "signal_yield", "interval_us": "10000"}, ("at_most", 0.001)),
     ("preempt_overhead", 2, {"kind": "klt_switching", "interval_us": "10000"}, ("at_most", 0.002)),
     ("preempt_overhead", 2, {"kind": "auto"}, ("at_most", 0.0005)),
+    ("block_refill", 1, {}, ("at_most", 20000)),
+    ("block_refill", 1, {"rung": "bpf"}, ("at_most", 10000)),
+    # Without it each round takes C + S: so this is 0.9 of the gain (C + S) / C.
+    ("block_mixed", 2, {"what": "wall"}, ("times", {"what": "compute"}, 1 / 0.9)),
+    ("block_mixed", 2, {"what": "wall"}, ("faster", "pthread", 1)),
+    ("block_mixed", 2, {"what": "wall"}, ("faster", "go", 1)),
+    ("block_mixed", 2, {"what": "cpu"}, ("faster", "pthread", 1)),
+    ("block_mixed", 2, {"what": "cpu"}, ("faster", "go", 1)),
+    ("block_heat", 2, {"what": "both"}, ("times", {"what": "bound"}, 1.1)),
+    ("block_overhead", 2, {}, ("at_most", 0.005)),
 ]
 
 

@@ -1,0 +1,4 @@
+#include "block_heat/kernel.hpp"
+#include "library/weft_blocking.hpp"
+
+int main(int argc, char** argv) { return bench::block_heat<bench::WeftAware>(argc, argv); }
