@@ -44,6 +44,8 @@ endif()
 file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/*.cpp ${PROJECT_SOURCE_DIR}/src/*.S)
 set(foreign ${WEFT_SOURCES})
+# A library of its own: see cmake/bpf.cmake.
+list(FILTER WEFT_SOURCES EXCLUDE REGEX "/src/block/bpf/")
 list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer|inspect/cfi)/[^/]+/")
 list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_TOLD}|inspect/cfi/${WEFT_CFI})/")
 list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
@@ -103,6 +105,7 @@ set_target_properties(weft_static_program PROPERTIES EXPORT_NAME static_program)
 add_library(weft::static_program ALIAS weft_static_program)
 
 set(WEFT_INSTALLED weft_static weft_noudev weft_static_program)
+include(cmake/bpf.cmake)
 if(WEFT_SHARED)
   add_library(weft_shared SHARED ${WEFT_SOURCES})
   add_library(weft::weft ALIAS weft_shared)
@@ -111,7 +114,8 @@ if(WEFT_SHARED)
   target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now
                       -Wl,-z,nodelete)  # its workers may be running when it is closed: docs/process.md
   set_target_properties(weft_shared PROPERTIES
-    OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
+    OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map}
+    BUILD_RPATH ${PROJECT_BINARY_DIR} INSTALL_RPATH $ORIGIN)  # of libweft-bpf.so
   list(APPEND WEFT_INSTALLED weft_shared)
 else()
   add_library(weft::weft ALIAS weft_static)

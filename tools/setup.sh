@@ -8,8 +8,8 @@ set -euo pipefail
 run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev)
 install=("${run[@]}" python3 doxygen doxygen2man)
 deb=("${install[@]}" dpkg-dev debhelper lintian)
-test=("${install[@]}" libgtest-dev gdb valgrind spin clang-19)
-bench=("${run[@]}" libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
+test=("${install[@]}" bpftool libbpf-dev libgtest-dev gdb valgrind spin clang-19)
+bench=("${run[@]}" bpftool libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
 
 case "${1:-}" in
   run) packages=("${run[@]}") ;;

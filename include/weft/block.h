@@ -32,7 +32,7 @@ WEFT_API int weft_blocking_set_klts(unsigned klts);
 
 typedef struct weft_blocking_information {
   weft_blocking_mode_t mode;
-  const char* rung;    // how it is seen that a thread blocks: "perf", "proc"; "none" while the mode is off
+  const char* rung;    // how it is seen that a thread blocks: "bpf", "perf", "proc"; "none" while the mode is off
   unsigned klts;
   unsigned in_kernel;  // ULTs that are there now, without their workers
   // since the process began

@@ -80,6 +80,7 @@ int set_mode(BlockMode mode) noexcept {
 
 const char* rung_name(BlockRung rung) noexcept {
   switch (rung) {
+    case BlockRung::Bpf: return "bpf";
     case BlockRung::Perf: return "perf";
     case BlockRung::Proc: return "proc";
     default: return "none";

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "block/bpf_rung.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -127,6 +128,7 @@ void drop(KltWatch& watch) noexcept {
   watch.ring.store(nullptr, std::memory_order_relaxed);
   if (watch.mapping != nullptr) munmap(const_cast<char*>(watch.mapping), kPage + kRingBytes);
   watch.mapping = nullptr;
+  bpf_forget(watch);
   for (std::atomic<int>* fd : {&watch.stop_fd, &watch.stat_fd}) {
     if (const int open = fd->exchange(-1, std::memory_order_relaxed); open >= 0) close(open);
   }
@@ -161,7 +163,10 @@ bool granted(BlockRung rung) noexcept {
 }  // namespace
 
 BlockRung watch_find_rung(BlockRung wish) noexcept {
-  if (wish != BlockRung::Proc && granted(BlockRung::Perf)) return BlockRung::Perf;
+  // Who has come back is stopped by an event of perf's in either case.
+  const bool perf = wish != BlockRung::Proc && granted(BlockRung::Perf);
+  if (perf && wish != BlockRung::Perf && bpf_granted()) return BlockRung::Bpf;
+  if (perf) return BlockRung::Perf;
   return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
 }
 
@@ -169,7 +174,7 @@ bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   KltWatch& watch = klt->watch;
   const int tid = klt->tid.load(std::memory_order_acquire);
   if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
-  if (rung == BlockRung::Perf && open_ring(watch, tid)) {
+  if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     put(watch.stop_fd, open_stop(tid, signal));
     return true;
   }
@@ -188,6 +193,7 @@ void watch_close(Klt* klt, bool mapped) noexcept {
 }
 
 Sight watch_look(const Klt* klt) noexcept {
+  if (const auto* state = klt->watch.state.load(std::memory_order_acquire)) return bpf_look(*state);
   // None in it: the thread has not left its core since it was opened.
   if (const char* ring = klt->watch.ring.load(std::memory_order_acquire)) return look_at_ring(ring);
   const int fd = klt->watch.stat_fd.load(std::memory_order_acquire);

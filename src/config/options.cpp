@@ -100,10 +100,11 @@ constexpr Option kTable[] = {
      "page fault, a lock of a foreign library. `auto`: where a unit waits for that worker; `on`: also where none does, "
      "so that it can take one from others (docs/blocking.md).",
      store<&Options::blocking>},
-    {"WEFT_BLOCKING_RUNG", OptionType::Word, "auto", 0, 0, "auto|perf|proc",
-     "How it is seen that a kernel thread blocks. `perf`: from the kernel's records of its context switches, which need "
-     "no privilege where kernel.perf_event_paranoid is 2 or less; `proc`: from /proc, slower. `auto`: the first of these "
-     "that the system grants.",
+    {"WEFT_BLOCKING_RUNG", OptionType::Word, "auto", 0, 0, "auto|bpf|perf|proc",
+     "How it is seen that a kernel thread blocks. `bpf`: from what an eBPF program writes down, for processes with "
+     "CAP_BPF and CAP_PERFMON; `perf`: from the kernel's records of its context switches, which need no privilege where "
+     "kernel.perf_event_paranoid is 2 or less; `proc`: from /proc, slower. `auto`: the first of these that the system "
+     "grants. What is asked for and not granted is replaced by what comes next in this list.",
      store<&Options::blocking_rung>},
     {"WEFT_BLOCKING_KLTS", OptionType::Number, "512", 1, 32768, "",
      "How many ULTs may block in the kernel without their workers, each with a kernel thread of its own. One more keeps "

@@ -60,6 +60,7 @@ enum class BlockMode : std::uint32_t {
 // How it is seen that one does.
 enum class BlockRung {
   Auto,  // the best that is granted
+  Bpf,   // an eBPF program
   Perf,  // the kernel's records of context switches
   Proc,  // the files of /proc
   None,

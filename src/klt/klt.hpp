@@ -60,6 +60,8 @@ struct KltWatch {
   std::atomic<const char*> ring{nullptr};    // its switches, as the kernel records them
   const char* mapping = nullptr;             // where that is, or was; whoever opens it
   std::atomic<int> stop_fd{-1}, stat_fd{-1};
+  std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
+  int slot = -1, thread = 0;  // where that is, and of whom; whoever opens it
 };
 
 struct Klt {
