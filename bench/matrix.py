@@ -102,7 +102,6 @@ def cases():
     yield "memory_per_ult", 1, {"n": "1000000"}
     for workers in (1, 2):
         yield "init_finalize", workers, {}
-    yield from preemption_cases()
     yield from blocking_cases()
 
 
