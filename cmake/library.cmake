@@ -114,8 +114,7 @@ if(WEFT_SHARED)
   target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now
                       -Wl,-z,nodelete)  # its workers may be running when it is closed: docs/process.md
   set_target_properties(weft_shared PROPERTIES
-    OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map}
-    BUILD_RPATH ${PROJECT_BINARY_DIR} INSTALL_RPATH $ORIGIN)  # of libweft-bpf.so
+    OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
   list(APPEND WEFT_INSTALLED weft_shared)
 else()
   add_library(weft::weft ALIAS weft_static)

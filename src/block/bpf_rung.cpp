@@ -7,6 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
 #include "block/bpf/plugin.h"
 #include "block/bpf/slots.h"
 
@@ -38,8 +42,21 @@ bool in_first_pid_namespace() noexcept {
   return stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirst;
 }
 
+// Beside this library, which may lie where nobody else looks; else where libraries are looked for.
+void* open_plugin() noexcept {
+  Dl_info self{};
+  char path[PATH_MAX];
+  if (dladdr(&plugin, &self) != 0 && self.dli_fname != nullptr && self.dli_fname[0] == '/') {
+    const auto folder = static_cast<int>(std::strrchr(self.dli_fname, '/') + 1 - self.dli_fname);
+    const int length = std::snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, WEFT_BPF_PLUGIN);
+    void* library = length < PATH_MAX ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (library != nullptr) return library;
+  }
+  return dlopen(WEFT_BPF_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+}
+
 void load() noexcept {
-  void* library = dlopen(WEFT_BPF_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  void* library = open_plugin();
   if (library == nullptr) return;
   const auto open = reinterpret_cast<decltype(&weft_bpf_open)>(dlsym(library, "weft_bpf_open"));
   plugin.watch = reinterpret_cast<decltype(&weft_bpf_watch)>(dlsym(library, "weft_bpf_watch"));
