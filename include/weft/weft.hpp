@@ -19,6 +19,7 @@
 
 #include "weft/async.hpp"
 #include "weft/barrier.hpp"
+#include "weft/blocking.hpp"
 #include "weft/channel.hpp"
 #include "weft/condition_variable.hpp"
 #include "weft/fork_join.hpp"

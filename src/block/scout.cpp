@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "base/spin_lock.hpp"
 #include "block/block.hpp"
 #include "block/watch.hpp"
+#include "inspect/dump.hpp"
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/membarrier.hpp"
@@ -57,6 +59,8 @@ void for_each_post(F&& f) noexcept {
     worker = next;
   }
 }
+
+constinit std::atomic<bool> told{false};
 
 struct Scout {
   Worker* worker;
@@ -117,8 +121,20 @@ bool look(Scout& scout) noexcept {
   return true;
 }
 
+// Somebody has gone beyond the bound. Here, because a scout is in nobody's way for as long as it takes.
+void tell_if_beyond() noexcept {
+  if (block_counts.beyond.load(std::memory_order_relaxed) == 0 || told.exchange(true, std::memory_order_relaxed)) return;
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence,
+                "%u ULTs have blocked in the kernel, as many as WEFT_BLOCKING_KLTS lets, and no worker got on: so one more "
+                "may, each time. They and who waits for them:",
+                block_settings.klts.load(std::memory_order_relaxed));
+  static_cast<void>(dump_waiting(STDERR_FILENO, sentence));
+}
+
 void watch_over(Scout& scout) noexcept {
   BlockPost& post = scout.worker->post;
+  tell_if_beyond();
   follow(scout);
   if (!look(scout)) return scout_rest(scout.worker);
   if (scout.same < kPatience) {
@@ -149,7 +165,7 @@ void* scout_main(void* arg) noexcept {
   sched_setscheduler(0, SCHED_IDLE, &none);  // needs no privilege; there is no way back without one
   for (;;) {
     switch (post.state.load(std::memory_order_acquire)) {
-      case kPostEnds: return nullptr;
+      case kPostEnds: tell_if_beyond(); return nullptr;
       case kPostRests: rest(scout); break;
       default: watch_over(scout);
     }
@@ -210,6 +226,7 @@ void scouts_forget_workers() noexcept {
 }
 
 void scouts_forget_threads() noexcept {
+  told.store(false, std::memory_order_relaxed);
   for_each_post([](Worker* worker) {
     BlockPost& post = worker->post;
     post.started = false;

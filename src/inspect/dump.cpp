@@ -302,7 +302,8 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
   say_what_lacks(out);
   const auto show = [](Unit* unit, void* context) {
     const UnitState state = unit_state(unit);
-    if (state == UnitState::kBlocked || state == UnitState::kRunning) show_unit(*static_cast<Report*>(context), unit);
+    const bool waits = state == UnitState::kBlocked || state == UnitState::kRunning || state == UnitState::kInKernel;
+    if (waits) show_unit(*static_cast<Report*>(context), unit);
   };
   unit_for_each(show, &report);
   out << kEnd;

@@ -261,10 +261,10 @@ void drop_all(Worker* mine) noexcept {
 
 // Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
 void stop() noexcept {
+  block_stop();  // its threads may be writing a report
   inspect_stop();
   bell_stop();
   preempt_stop();
-  block_stop();
   spare_maker_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);

@@ -14,6 +14,7 @@
 
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
+#include "weft/blocking.hpp"
 
 namespace {
 
@@ -291,7 +292,8 @@ TEST_P(Blocking, NoMoreThanTheBoundInTheKernel) {
     calls.push_back(std::make_unique<Call>([&, i] { pipes[i].get(); }));
     units.push_back(calls.back()->ult());
   }
-  // All block, and this one comes after them: progress comes before the bound.
+  // All block, and this one comes after them: progress comes before the bound, and that is told.
+  testing::internal::CaptureStderr();
   Call releases([&] {
     for (Pipe& pipe : pipes) pipe.put();
   });
@@ -299,9 +301,19 @@ TEST_P(Blocking, NoMoreThanTheBoundInTheKernel) {
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_TRUE(ok(weft_free(&releaser)));
   EXPECT_EQ(blocking_info().klts, kBound);
+  const uint64_t beyond = blocking_info().beyond;
+  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));  // nobody is writing any more
+  const std::string said = testing::internal::GetCapturedStderr();
   if (workers() == 1) {
-    EXPECT_GE(blocking_info().beyond, 1u);
+    EXPECT_GE(beyond, 1u);
   }
+  static bool told = false;  // once in a process
+  if (beyond != 0 && !told) {
+    EXPECT_NE(said.find("weft: 4 ULTs have blocked in the kernel, as many as WEFT_BLOCKING_KLTS lets"), std::string::npos) << said;
+  } else if (told) {
+    EXPECT_EQ(said, "");
+  }
+  told = told || beyond != 0;
 }
 
 TEST_P(Blocking, ModesChangeWhileUltsBlock) {
@@ -421,6 +433,18 @@ TEST_P(SaidBlocking, AnyFunctionEndsIt) {
   EXPECT_TRUE(ok(weft_blocking_begin()));
   weft_blocking_end();
   weft_blocking_end();
+}
+
+TEST_P(SaidBlocking, InCpp) {
+  Pipe pipe;
+  Call puts([&] { pipe.put(); });
+  weft_unit_t unit = puts.ult();
+  {
+    const weft::blocking_scope scope;
+    EXPECT_EQ(pipe.get(), 'x');
+  }
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  in_tasklet([] { EXPECT_THROW(weft::blocking_scope(), weft::error); });
 }
 
 TEST_P(SaidBlocking, NotByATasklet) {
