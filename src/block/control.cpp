@@ -1,6 +1,7 @@
 // control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
 #include <cstdio>
 #include <mutex>
+#include <new>
 
 #include "block/block.hpp"
 #include "block/watch.hpp"
@@ -111,6 +112,7 @@ void block_remove() noexcept {
 void block_become_child(Klt*, Worker* worker) noexcept {
   const BlockMode mode = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
   scouts_forget_threads();
+  ::new (&block_counts) BlockCounts;  // what they count is the parent's
   if (mode == BlockMode::Off) return;
   if (worker == nullptr) return block_remove();
   // ThreadSanitizer's forked children cannot start threads.
