@@ -20,8 +20,9 @@ namespace weft::rt {
 namespace {
 
 constexpr size_t kRingBytes = 4096;
-// How long who has come back may run in user mode. The kernel takes no less than 10 µs.
-constexpr uint64_t kGraceNs = 20'000;
+// How long who has come back may run. Less strikes in the kernel still, on a slow machine time and again: at 20 µs four
+// times for each return, each of which costs 15 µs there.
+constexpr uint64_t kGraceNs = 50'000;
 
 // A switch record: its header, and when.
 struct Record {
