@@ -239,8 +239,8 @@ TEST_P(Blocking, WhoComesBackIsStopped) {
   while (!reading) weft_yield();
   Call other([&] {
     pipe.put();
-    const uint64_t end = weft_after(20'000'000);
-    while (weft_now() < end) asm volatile("");
+    const uint64_t end = weft_after(10'000'000'000);
+    while (blocking_info().stopped == 0 && weft_now() < end) asm volatile("");
     done = true;
   });
   weft_unit_t second = other.ult();
