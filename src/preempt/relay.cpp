@@ -145,7 +145,9 @@ bool preempt_relay(Klt* self, Worker* worker, bool from_timer) noexcept {
 void preempt_resign(Worker* worker) noexcept {
   // Sequentially consistent, pairs with whoever begins to need ticks, or gets a worker that does, and then looks whether
   // there is a leader: either that one sees none, or we see it.
-  if (!relay.leader.compare_exchange_strong(worker, nullptr, std::memory_order_seq_cst)) return;
+  Worker* leader = worker;
+  // There may be none already, because the last one has resigned in favour of us, who now need no ticks either.
+  if (!relay.leader.compare_exchange_strong(leader, nullptr, std::memory_order_seq_cst) && leader != nullptr) return;
   for_others(worker, [](const Worker* other) {
     if (is_ticking(other)) send(other);
     return true;
