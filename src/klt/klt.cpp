@@ -382,9 +382,12 @@ void klt_stop_all() noexcept {
       }
     }
   }
+  // All of them first: one may be about to look at another, as a worker's carrier of before.
+  for (Klt* klt = all; klt != nullptr; klt = klt->next_all) {
+    if (klt->joinable) pthread_join(klt->thread, nullptr);
+  }
   while (Klt* klt = all) {
     all = klt->next_all;
-    if (klt->joinable) pthread_join(klt->thread, nullptr);
     delete_klt(klt);
   }
   all_klts.head.store(nullptr, std::memory_order_relaxed);

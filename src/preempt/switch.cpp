@@ -154,10 +154,7 @@ Waiting who_waits(const Worker* worker, const Unit* unit) noexcept {
 }  // namespace
 
 bool preempt_by_priority(const Worker* worker) noexcept {
-  const Sched* sched = worker->sched;
-  return sched->kind == WEFT_SCHED_PRIORITY ||
-         std::any_of(sched->pools, sched->pools + sched->pool_count,
-                     [](const Pool* pool) { return pool->kind == WEFT_POOL_PRIORITY; });
+  return worker->preempt.by_priority.load(std::memory_order_relaxed);
 }
 
 bool preempt_units_wait(const Worker* worker) noexcept {

@@ -1,4 +1,6 @@
 // main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
+#include <algorithm>
+
 #include "arch/pause.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
@@ -70,6 +72,12 @@ bool add_joiner(Worker* worker, Waiter* waiter) noexcept {
   return true;
 }
 
+bool goes_by_priority(const Sched* sched) noexcept {
+  return sched->kind == WEFT_SCHED_PRIORITY ||
+         std::any_of(sched->pools, sched->pools + sched->pool_count,
+                     [](const Pool* pool) { return pool->kind == WEFT_POOL_PRIORITY; });
+}
+
 }  // namespace
 
 void set_main_sched(Worker* worker, Sched* sched) noexcept {
@@ -80,6 +88,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
     old->worker.store(nullptr, std::memory_order_release);
   }
   worker->sched = sched;
+  worker->preempt.by_priority.store(goes_by_priority(sched), std::memory_order_relaxed);
   worker->home = sched->pools[0];
   const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
   worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;

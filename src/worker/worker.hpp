@@ -40,6 +40,7 @@ struct WorkerStats {
 
 // When its ticks come (preempt/). Owner, tick handler; whoever starts the ticks.
 struct PreemptClock {
+  std::atomic<bool> by_priority{false};  // its main scheduler, or one of that's pools, goes by priority
   std::atomic<bool> ticking{false};   // there will be one, unless the worker sleeps then
   std::atomic<uint32_t> periods{1};   // intervals from one to the next
   std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
