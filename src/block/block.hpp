@@ -49,6 +49,8 @@ void scouts_forget_workers() noexcept;
 // In a forked child, where their threads are no more.
 void scouts_forget_threads() noexcept;
 bool is_scout(int tid) noexcept;
+// Whether the thread of one has been made and does nothing of ours yet.
+bool scouts_are_starting() noexcept;
 // The next unit that comes to the worker's lane wakes it. Scout, heir; also where the worker is only being set up.
 void scout_rest(Worker* worker) noexcept;
 void scout_look(Worker* worker) noexcept;

@@ -120,6 +120,7 @@ void block_become_child(Klt*, Worker* worker) noexcept {
 }
 
 bool block_is_scout(int tid) noexcept { return is_scout(tid); }
+bool block_scouts_are_starting() noexcept { return scouts_are_starting(); }
 
 void block_klt_starts(Klt* klt) noexcept {
   if (!block_off()) watch(klt);

@@ -36,6 +36,7 @@ constexpr uint64_t kNapNs = 100'000, kLongestNapNs = 1'600'000;
 constexpr uint64_t kAwayNs = 50'000;
 
 constexpr int kNoCpu = -2;
+constexpr int kOnlyStarting = -1;  // in the place of its tid
 
 // Workers whose records have had a scout: those stay until the end, and what has been freed is made again from them.
 constinit std::atomic<Worker*> first{nullptr};
@@ -199,8 +200,10 @@ bool scout_start(Worker* worker) noexcept {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  post.tid.store(kOnlyStarting, std::memory_order_relaxed);
   post.started = pthread_create(&post.thread, nullptr, scout_main, worker) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!post.started) post.tid.store(0, std::memory_order_relaxed);
   return post.started;
 }
 
@@ -241,5 +244,7 @@ bool is_scout(int tid) noexcept {
   for_each_post([&](const Worker* worker) { is = is || worker->post.tid.load(std::memory_order_relaxed) == tid; });
   return is;
 }
+
+bool scouts_are_starting() noexcept { return is_scout(kOnlyStarting); }
 
 }  // namespace weft::rt

@@ -32,6 +32,8 @@ void block_remove() noexcept;
 void block_become_child(Klt* self, Worker* worker) noexcept;
 // One of ours that is no KLT.
 bool block_is_scout(int tid) noexcept;
+// One of those has been made, and does nothing of ours yet.
+bool block_scouts_are_starting() noexcept;
 
 // ---- a KLT's thread; guard up -----------------------------------------------------------------------
 

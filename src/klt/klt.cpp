@@ -97,6 +97,7 @@ Klt* reuse_ended() noexcept {
     klt = all_klts.ended;
     if (klt == nullptr) return nullptr;
     all_klts.ended = klt->next_ended;
+    klt->ended = false;
   }
   if (klt->joinable) pthread_join(klt->thread, nullptr);
   klt->joinable = false;
@@ -112,6 +113,7 @@ Klt* reuse_ended() noexcept {
 void list_ended(Klt* klt) noexcept {
   std::lock_guard hold(all_klts.lock);
   klt->next_ended = all_klts.ended;
+  klt->ended = true;
   all_klts.ended = klt;
 }
 
@@ -172,12 +174,12 @@ void become_findable(Klt* self) noexcept {
 
 void* thread_main(void* arg) noexcept {
   auto* self = static_cast<Klt*>(arg);
+  self->guard.store(1, std::memory_order_relaxed);  // before its number is known: from then on the gate looks at it
   init_on_thread(self);
   stack_adopt(self->base, self->memory + kPage, self->memory + self->memory_bytes);
   // Below this frame, out of reach of whatever it still needs.
   const auto top = (reinterpret_cast<uintptr_t>(stack_pointer()) - 1024) & ~uintptr_t{63};
   self->base_top = reinterpret_cast<void*>(top);
-  self->guard.store(1, std::memory_order_relaxed);
   context_switch_to_entry(&self->exit, self->base_top, base_entry, self, nullptr, nullptr, nullptr);
   preempt_klt_ends(self);
   overflow_remove_thread(self);
@@ -396,6 +398,16 @@ void klt_stop_all() noexcept {
 
 void klts_lock() noexcept { all_klts.lock.lock(); }
 void klts_unlock() noexcept { all_klts.lock.unlock(); }
+
+// After Weft the thread runs destructors of the program's thread-local variables, which may wait for anybody: for the gate,
+// or for a lock that the one who forks holds. So in general nobody waits for its end; what the program and its allocator
+// hold there is theirs to look after at fork(). An allocator that does not do that is waited for.
+bool klt_has_left(Klt* klt) noexcept {
+  if (!klt->ended) return false;
+  if (san::kAllocatorKnowsFork || !klt->joinable || pthread_equal(klt->thread, pthread_self()) != 0) return true;
+  klt->joinable = pthread_tryjoin_np(klt->thread, nullptr) != 0;
+  return !klt->joinable;
+}
 
 namespace {
 

@@ -23,7 +23,7 @@ enum class KltState : uint32_t {
   kCarrying,   // runs a worker; that worker's private state is its own
   kCaptive,    // sleeps, or blocks in the kernel, inside a ULT; owns that ULT's frames
   kSpare,      // sleeps in its base loop, or is about to; owns nothing
-  kStopping,   // told to leave its base loop
+  kStopping,   // told to leave its base loop; inside Weft until `ended`, unless it rests
 };
 
 // Remote taking of a worker; see README.md, "Taking".
@@ -104,6 +104,7 @@ struct Klt {
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined
+  bool ended = false;         // under the list's lock: its thread does nothing of Weft's any more
 
   // Its thread has not ended; under the list's lock.
   bool lives() const noexcept { return initial || state.load(std::memory_order_acquire) != KltState::kStopping; }
@@ -183,6 +184,10 @@ void klt_stop_all() noexcept;
 // No KLT is added, and none removed, while the list is locked.
 void klts_lock() noexcept;
 void klts_unlock() noexcept;
+
+// For whoever forks, under the list's lock: whether its thread has left Weft for good, and holds nothing that a child would
+// miss. Does not wait.
+bool klt_has_left(Klt* klt) noexcept;
 
 // In a forked child: the other KLTs are gone; `keep` (may be null) is this thread's.
 void klts_forget_all_but(Klt* keep) noexcept;

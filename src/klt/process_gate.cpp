@@ -45,9 +45,9 @@ void hold_back(Klt* klt, void* pass) noexcept {
 // Step 5.
 void see_whether_out(Klt* klt, void* arg) noexcept {
   auto* pass = static_cast<Pass*>(arg);
-  if (klt == pass->self || klt->state.load(std::memory_order_acquire) == KltState::kStopping) return;
-  // Only starting: it is outside of Weft, but may hold a lock of a sanitizer's, which nobody would give back in
-  // the child. (AddressSanitizer of gcc 12 allocates for a new thread, and its allocator does not know of fork().)
+  if (klt == pass->self || klt_has_left(klt)) return;
+  // Only starting: it is outside of Weft, but may hold a lock of an allocator that does not know of fork(), which nobody
+  // would give back in the child.
   if (klt->tid.load(std::memory_order_acquire) == 0) {
     pass->all_out = false;
     return;

@@ -6,13 +6,16 @@
 #include "worker/process_fork.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <cstdlib>
 
 #include "base/check.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 
 namespace weft::rt {
 namespace {
@@ -32,6 +35,12 @@ void allow_preemption() noexcept {
   if (preempt_tick_waits()) preempt_later();
 }
 
+// See klt/process_gate.cpp, see_whether_out(): the same for our threads that are no KLTs. Nobody makes one while the gate is
+// closed, and whoever ends one joins it under runtime.setup.
+void let_threads_begin() noexcept {
+  while (spare_maker_is_starting() || block_scouts_are_starting()) sched_yield();
+}
+
 void before_fork() noexcept {
   if (klt_register_valid()) klt_register_add32<kKltNoPreemption>(1);
   runtime.setup.lock();
@@ -42,6 +51,7 @@ void before_fork() noexcept {
   // From here on nobody takes our worker. It is not looked at: it may be gone already.
   if (self != nullptr) klt_register_store32<kKltGuard>(kGuardUp);
   gate_close(self, forking.running);
+  let_threads_begin();
 }
 
 void after_fork_in_parent() noexcept {

@@ -104,6 +104,8 @@ bool spare_maker_start() noexcept {
   return started;
 }
 
+bool spare_maker_is_starting() noexcept { return started && spare_maker_tid() == 0; }
+
 int spare_maker_tid() noexcept { return maker_tid.load(std::memory_order_relaxed); }
 
 bool is_spare_maker(int tid) noexcept { return spare_maker_tid() == tid; }

@@ -6,6 +6,8 @@ namespace weft::rt {
 // False: the kernel refused the thread.
 bool spare_maker_start() noexcept;
 void spare_maker_stop() noexcept;
+// Under the same lock: its thread has been made and does nothing of ours yet.
+bool spare_maker_is_starting() noexcept;
 // In a forked child, where it is no more.
 void spare_maker_forget() noexcept;
 // There are none, or too few. Async-signal-safe.

@@ -104,16 +104,13 @@ class ProcessStress : public WorkersTest {
       calls.push_back(std::make_unique<Call>([this, i] { in_motion(shared, i); }));
       units.push_back(calls.back()->ult());
     }
-    for (unsigned i = 0; i < 2; ++i) threads.emplace_back([this, i] { in_motion(shared, 100 + i); });
+    for (unsigned i = 0; i < 2; ++i) {
+      threads.push_back(std::make_unique<SteadyThread>([this, i] { in_motion(shared, 100 + i); }));
+    }
   }
   void TearDown() override {
     shared.stop = true;
-    for (std::thread& thread : threads) {
-      std::atomic<bool> done{false};
-      std::thread joiner([&] { thread.join(); done = true; });
-      while (!done) weft_yield();
-      joiner.join();
-    }
+    threads.clear();
     EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
     EXPECT_TRUE(ok(weft_worker_free(&worker)));
     EXPECT_TRUE(ok(weft_sched_free(&sched)));
@@ -129,7 +126,7 @@ class ProcessStress : public WorkersTest {
   weft_worker_t worker = nullptr;
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<weft_unit_t> units;
-  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<SteadyThread>> threads;
 };
 INSTANTIATE_TEST_SUITE_P(Workers, ProcessStress, testing::Values(1u, 3u));
 
@@ -156,12 +153,14 @@ TEST_P(ProcessStress, FromThreads) {
   });
 }
 
-// Several at once.
+// Several at once, when all are there: whoever makes them allocates.
 TEST_P(ProcessStress, FromSeveralAtOnce) {
   std::vector<std::unique_ptr<Call>> forkers;
   std::vector<weft_unit_t> all;
+  std::atomic<bool> go{false};
   for (int i = 0; i < 4; ++i) {
     forkers.push_back(std::make_unique<Call>([&] {
+      while (!go) weft_yield();
       for (int j = 0; j < kForks / 4; ++j) {
         fork_once();
         weft_yield();
@@ -169,10 +168,13 @@ TEST_P(ProcessStress, FromSeveralAtOnce) {
     }));
     all.push_back(forkers.back()->ult());
   }
-  on_klt([&] {
+  SteadyThread thread([&] {
+    while (!go) std::this_thread::yield();
     for (int j = 0; j < kForks / 4; ++j) EXPECT_EQ(run_in_child([] {}), 0);
   });
+  go = true;
   EXPECT_TRUE(ok(weft_free_many(all.size(), all.data())));
+  thread.join();
 }
 
 std::atomic<unsigned> asked{0};
@@ -189,10 +191,26 @@ TEST_P(ProcessStress, DuringHandOvers) {
   weft::rt::set_hand_over_hook(nullptr);
 }
 
+// Each KLT that another thread makes ends at once: some are only starting, some on their way out.
+TEST_P(ProcessStress, WhileKltsComeAndGo) {
+  weft::rt::klt_set_spare_limit(0);
+  std::atomic<bool> stop{false};
+  SteadyThread maker([&] {
+    while (!stop) {
+      weft::rt::gate_enter();
+      if (weft::rt::Klt* klt = weft::rt::klt_create()) weft::rt::klt_put_back(klt);
+      weft::rt::gate_leave();
+    }
+  });
+  for (int i = 0; i < kForks / 2 && !HasFailure(); ++i) fork_once();
+  stop = true;
+  maker.join();
+}
+
 // A worker is taken from a KLT while that is in fork(), and just before.
 TEST_P(ProcessStress, FromAUltWhoseWorkerIsTaken) {
   std::atomic<bool> stop{false};
-  std::thread taker([&] {
+  SteadyThread taker([&] {
     while (!stop) {
       for (unsigned i = 0; i < 4; ++i) {
         if (weft_worker_t victim = weft_worker_get(i)) {

@@ -9,8 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <functional>
+#include <thread>
+#include <utility>
 
 #include "support/runtime_fixture.hpp"
 
@@ -80,5 +83,36 @@ inline int run_in_child(const std::function<void()>& f) {
   f();
   _exit(0);
 }
+
+// A kernel thread beside which others fork. One that only starts, or ends, may be inside AddressSanitizer's allocator, and that
+// of gcc 12 knows nothing of fork(): the child would wait for ever for its locks. So f has begun when the constructor returns,
+// and the thread stays after f until join(). What f does meanwhile must not allocate.
+class SteadyThread {
+ public:
+  explicit SteadyThread(std::function<void()> f)
+      : thread_([this, f = std::move(f)] {
+          begun_ = true;
+          f();
+          done_ = true;
+          end_.wait(false);
+        }) {
+    while (!begun_) weft_yield();
+  }
+  SteadyThread(const SteadyThread&) = delete;
+  SteadyThread& operator=(const SteadyThread&) = delete;
+  ~SteadyThread() { join(); }
+  bool done() const { return done_; }
+  // By a ULT, which lets others run until f has returned. Precondition: nobody forks any more.
+  void join() {
+    while (!done_) weft_yield();
+    end_ = true;
+    end_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> begun_{false}, done_{false}, end_{false};
+  std::thread thread_;
+};
 
 }  // namespace weft_test

@@ -51,7 +51,7 @@ struct Waiting {
   std::atomic<int> through{0};
   Call call;
   weft_unit_t unit = nullptr;
-  std::thread thread;
+  SteadyThread thread;
 };
 
 TEST_P(ProcessSync, AMutexThatTheCallerHolds) {
@@ -422,7 +422,7 @@ TEST_P(ProcessSync, AThreadThatJoins) {
   Call call([&] { EXPECT_TRUE(ok(weft_event_wait(&event))); });
   weft_unit_t unit = call.ult();
   std::atomic<bool> joined{false};
-  std::thread thread([&] {
+  SteadyThread thread([&] {
     EXPECT_TRUE(ok(weft_free(&unit)));
     joined = true;
   });

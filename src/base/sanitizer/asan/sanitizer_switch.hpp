@@ -15,6 +15,8 @@ namespace weft::rt::san {
 
 inline constexpr bool kSignalsComeLate = false;
 inline constexpr unsigned kOwnThreads = 0;
+// Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
+inline constexpr bool kAllocatorKnowsFork = false;
 
 struct StackState {
   void* fake_stack = nullptr;  // saved while nothing runs on the stack

@@ -14,6 +14,8 @@ namespace weft::rt::san {
 // old by then. And one thread of the process is TSan's own.
 inline constexpr bool kSignalsComeLate = true;
 inline constexpr unsigned kOwnThreads = 1;
+// Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
+inline constexpr bool kAllocatorKnowsFork = false;
 
 struct StackState {
   void* fiber = nullptr;

@@ -16,6 +16,7 @@ namespace weft::rt::san {
 
 inline constexpr bool kSignalsComeLate = false;
 inline constexpr unsigned kOwnThreads = 0;
+inline constexpr bool kAllocatorKnowsFork = true;
 
 struct StackState {
   unsigned id = 0;
