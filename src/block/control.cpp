@@ -1,9 +1,12 @@
 // control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
+#include <unistd.h>
+
 #include <cstdio>
 #include <mutex>
 #include <new>
 
 #include "block/block.hpp"
+#include "block/bpf/plugin.h"
 #include "block/watch.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
@@ -54,6 +57,15 @@ bool start_scouts() noexcept {
   return all;
 }
 
+const char* rung_name(BlockRung rung) noexcept {
+  switch (rung) {
+    case BlockRung::Bpf: return "bpf";
+    case BlockRung::Perf: return "perf";
+    case BlockRung::Proc: return "proc";
+    default: return "none";
+  }
+}
+
 // Under runtime.setup, or before anybody else knows the runtime.
 int set_mode(BlockMode mode) noexcept {
   const BlockMode before = block_mode.load(std::memory_order_relaxed);
@@ -79,20 +91,38 @@ int set_mode(BlockMode mode) noexcept {
   return WEFT_ERR_UNSUPPORTED;
 }
 
-const char* rung_name(BlockRung rung) noexcept {
-  switch (rung) {
-    case BlockRung::Bpf: return "bpf";
-    case BlockRung::Perf: return "perf";
-    case BlockRung::Proc: return "proc";
-    default: return "none";
-  }
+const char* what_it_takes(BlockRung rung) noexcept {
+  return rung == BlockRung::Bpf
+             ? "CAP_BPF and CAP_PERFMON, a process outside of containers, " WEFT_BPF_PLUGIN ", and what `perf` takes"
+             : "kernel.perf_event_paranoid of 2 or less, and a container that lets perf_event_open() pass";
+}
+
+// Not through the C library's stderr: whoever holds that one's lock may have been preempted, and wait for this very worker.
+// Not of a forked child that goes on: what its parent had loaded for the rung `bpf` stays with the parent.
+void tell_of_lower_rung() noexcept {
+  static constinit std::atomic<bool> told{false};
+  const BlockRung wish = runtime.options.blocking_rung;
+  const BlockRung granted = block_settings.rung.load(std::memory_order_relaxed);
+  if (wish == BlockRung::Auto || granted == wish || told.exchange(true, std::memory_order_relaxed)) return;
+  char line[320];
+  const int length = std::snprintf(line, sizeof line,
+                                   "weft: WEFT_BLOCKING_RUNG=%s is not granted, and `%s` is used instead: it takes %s "
+                                   "(docs/blocking.md)\n",
+                                   rung_name(wish), rung_name(granted), what_it_takes(wish));
+  static_cast<void>(!write(STDERR_FILENO, line, static_cast<size_t>(length)));
+}
+
+int set_mode_as_wished(BlockMode mode) noexcept {
+  const int error = set_mode(mode);
+  if (error == WEFT_OK && mode != BlockMode::Off) tell_of_lower_rung();
+  return error;
 }
 
 }  // namespace
 
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
-  if (options.blocking == BlockMode::Off || set_mode(options.blocking) == WEFT_OK) return;
+  if (options.blocking == BlockMode::Off || set_mode_as_wished(options.blocking) == WEFT_OK) return;
   std::fputs("weft: blocking is not noticed: the kernel grants neither its switch records (kernel.perf_event_paranoid) "
              "nor /proc, or no thread, or no real-time signal is free; a ULT that blocks in the kernel keeps its "
              "worker\n", stderr);
@@ -164,7 +194,7 @@ int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
-  return set_mode(static_cast<BlockMode>(mode));
+  return set_mode_as_wished(static_cast<BlockMode>(mode));
 }
 
 int weft_blocking_set_klts(unsigned klts) {

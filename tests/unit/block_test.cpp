@@ -2,9 +2,11 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -14,6 +16,7 @@
 
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
+#include "support/filter.hpp"
 #include "weft/blocking.hpp"
 
 namespace {
@@ -495,6 +498,35 @@ TEST(BlockingSettings, Invalid) {
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_blocking_info(nullptr)));
   EXPECT_EQ(blocking_info().rung, std::string("none"));
   EXPECT_TRUE(ok(weft_finalize()));
+}
+
+// In a child, under the filter of a container that keeps perf events to itself. Ends with how often something was told.
+void ask_for_what_is_refused(const char* rung) {
+  forbid_system_call(SYS_perf_event_open);
+  const int told = memfd_create("told", MFD_CLOEXEC);
+  const int err = dup(STDERR_FILENO);
+  dup2(told, STDERR_FILENO);
+  setenv("WEFT_BLOCKING_RUNG", rung, 1);
+  setenv("WEFT_BLOCKING", "auto", 1);
+  if (weft_initialize(nullptr) != WEFT_OK || blocking_info().rung != std::string("proc")) _exit(97);
+  for (const weft_blocking_mode_t mode : {WEFT_BLOCKING_OFF, WEFT_BLOCKING_ON}) {
+    if (weft_blocking_set_mode(mode) != WEFT_OK) _exit(98);
+  }
+  if (weft_finalize() != WEFT_OK) _exit(99);
+  char text[4096];
+  const ssize_t bytes = pread(told, text, sizeof text, 0);
+  if (bytes > 0 && write(err, text, static_cast<size_t>(bytes)) != bytes) _exit(96);
+  _exit(static_cast<int>(std::count(text, text + std::max<ssize_t>(bytes, 0), '\n')));
+}
+
+TEST(BlockingRefused, ARungThatWasAskedForIsTold) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(ask_for_what_is_refused("perf"), testing::ExitedWithCode(1),
+              "WEFT_BLOCKING_RUNG=perf is not granted, and `proc` .*kernel.perf_event_paranoid");
+  EXPECT_EXIT(ask_for_what_is_refused("bpf"), testing::ExitedWithCode(1),
+              "WEFT_BLOCKING_RUNG=bpf is not granted, and `proc` .*CAP_BPF");
+  EXPECT_EXIT(ask_for_what_is_refused("proc"), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(ask_for_what_is_refused("auto"), testing::ExitedWithCode(0), "");
 }
 
 TEST(BlockingSettings, AgainAndAgain) {

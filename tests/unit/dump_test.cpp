@@ -1,12 +1,9 @@
 // weft_dump(): what is said of units in every state, with the backtraces that they really have; from other
 // threads, from signal handlers, of workers that spin, and while everything changes.
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +16,7 @@
 
 #include "inspect/unwind.hpp"
 #include "sanitizer_switch.hpp"
+#include "support/filter.hpp"
 #include "support/runtime_fixture.hpp"
 
 namespace {
@@ -292,21 +290,9 @@ TEST_F(Dump, UnprintableNamesDoNotReachTheTerminal) {
   release({unit});
 }
 
-// As filters of containers and services do.
-void forbid_process_vm_readv() {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter{sizeof program / sizeof program[0], program};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(5);
-}
-
 void dump_a_waiter_under_the_filter() {
   if (weft_initialize(nullptr) != WEFT_OK) _exit(3);
-  forbid_process_vm_readv();  // this thread
+  forbid_system_call(SYS_process_vm_readv);  // this thread
   const weft_unit_attr_t attr = named("waiter");
   weft_unit_t unit = nullptr;
   if (weft_ult_create(dumped_waits, nullptr, &attr, &unit) != WEFT_OK) _exit(4);
