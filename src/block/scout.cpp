@@ -163,7 +163,7 @@ void* scout_main(void* arg) noexcept {
   BlockPost& post = scout.worker->post;
   post.tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
   const sched_param none{};
-  sched_setscheduler(0, SCHED_IDLE, &none);  // needs no privilege; there is no way back without one
+  sched_setscheduler(0, SCHED_IDLE, &none);  // needs no privilege; the way back does, or RLIMIT_NICE
   for (;;) {
     switch (post.state.load(std::memory_order_acquire)) {
       case kPostEnds: tell_if_beyond(); return nullptr;
@@ -207,8 +207,22 @@ bool scout_start(Worker* worker) noexcept {
   return post.started;
 }
 
+namespace {
+
+// It is waited for, and may have to wait itself for a core that others keep busy: by its old policy again, if we may, and
+// wherever there is room.
+void let_it_end(int tid) noexcept {
+  if (tid <= 0) return;
+  const sched_param none{};
+  static_cast<void>(sched_setscheduler(tid, SCHED_OTHER, &none));
+  if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));
+}
+
+}  // namespace
+
 void scouts_stop() noexcept {
   for_each_post([](Worker* worker) {
+    let_it_end(worker->post.tid.load(std::memory_order_relaxed));  // first: then it lives still, and the number is its own
     worker->post.state.store(kPostEnds, std::memory_order_seq_cst);
     futex_wake(worker->post.state, 1);
   });
