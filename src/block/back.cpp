@@ -11,6 +11,7 @@
 #include "block/watch.hpp"
 #include "klt/guard.hpp"
 #include "klt/process_gate.hpp"
+#include "os/realtime_signal.hpp"
 #include "pool/pool.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
@@ -51,18 +52,12 @@ bool may_stop(const Klt* self) noexcept {
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
-bool is_free(int signal) noexcept {
-  struct sigaction now;
-  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-}
-
 }  // namespace
 
 bool back_install() noexcept {
   if (block_settings.signal.load(std::memory_order_relaxed) != 0) return true;
-  int signal = SIGRTMAX - 2;
-  while (signal >= SIGRTMIN && !is_free(signal)) --signal;
-  if (signal < SIGRTMIN) return false;
+  const int signal = realtime_signal_find(SIGRTMAX - 2);
+  if (signal == 0) return false;
   struct sigaction ours{};
   ours.sa_sigaction = on_return;
   ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
@@ -74,17 +69,7 @@ bool back_install() noexcept {
 
 void back_remove() noexcept {
   const int signal = block_settings.signal.exchange(0, std::memory_order_relaxed);
-  struct sigaction action{};
-  if (signal == 0 || sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0 ||
-      action.sa_sigaction != on_return) {
-    return;  // none, or the program has taken it
-  }
-  // Ignoring it drops one that is still on its way.
-  action = {};
-  action.sa_handler = SIG_IGN;
-  sigaction(signal, &action, nullptr);
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
+  if (signal != 0) realtime_signal_release(signal, on_return);
 }
 
 }  // namespace weft::rt

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "klt/guard.hpp"
+#include "os/realtime_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -130,20 +131,11 @@ struct KernelAction {
   unsigned long mask;
 };
 
-bool is_free(int signal) noexcept {
-  struct sigaction now;
-  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-}
-
 }  // namespace
 
 bool preempt_install(int wish) noexcept {
-  int signal = wish;
-  // Not the first ones, which programs that use such signals take.
-  if (wish == 0) {
-    for (signal = SIGRTMAX - 1; signal >= SIGRTMIN && !is_free(signal);) --signal;
-  }
-  if (signal < SIGRTMIN && wish == 0) return false;
+  const int signal = wish != 0 ? wish : realtime_signal_find(SIGRTMAX - 1);
+  if (signal == 0) return false;
   struct sigaction ours{};
   ours.sa_sigaction = on_tick;
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
@@ -168,18 +160,7 @@ bool preempt_install(int wish) noexcept {
 
 void preempt_remove() noexcept {
   const int signal = preempt_settings.signal.exchange(0, std::memory_order_relaxed);
-  if (signal == 0) return;
-  struct sigaction action{};
-  if (sigaction(signal, nullptr, &action) != 0 || (action.sa_flags & SA_SIGINFO) == 0 ||
-      action.sa_sigaction != on_tick) {
-    return;  // the program has taken it
-  }
-  // Ignoring it drops one that is still on its way to a thread which blocks it.
-  action = {};
-  action.sa_handler = SIG_IGN;
-  sigaction(signal, &action, nullptr);
-  action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
+  if (signal != 0) realtime_signal_release(signal, on_tick);
 }
 
 }  // namespace weft::rt
