@@ -7,25 +7,10 @@
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "worker/runtime.hpp"
-#include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
 namespace {
-
-// The worker's private part is the caller's.
-bool units_wait(Worker* worker) noexcept {
-  if (worker->dispatch_first != nullptr || worker->parent != nullptr || worker->lane.has_unit()) return true;
-  const uint64_t earliest = timers_earliest_of(worker);
-  if (earliest != kNever && earliest <= now_ns()) return true;
-  const Sched* sched = worker->sched;
-  for (size_t i = 0; i < sched->pool_count; ++i) {
-    Pool* pool = sched->pools[i];
-    // How full a user's is only the user's function can tell, which may want to wait for a lock.
-    if (!pool->builtin || pool->size() != 0) return true;
-  }
-  return false;
-}
 
 // Whether no worker gets on: each has nothing to do, or its carrier sleeps in the kernel.
 bool all_stand_still(const Worker* but) noexcept {

@@ -166,10 +166,7 @@ bool preempt_units_wait(const Worker* worker) noexcept {
 }
 
 bool preempt_others_wait(Worker* worker) noexcept {
-  const Sched* sched = worker->sched;
-  return scheduler_is_wanted(worker) || worker->lane.has_unit() ||
-         worker->suspended.load(std::memory_order_relaxed) ||
-         std::any_of(sched->pools, sched->pools + sched->pool_count, may_have_units);
+  return worker->suspended.load(std::memory_order_relaxed) || units_wait(worker);
 }
 
 void preempt_tick_again(Klt* self, Worker* worker) noexcept {

@@ -4,6 +4,7 @@
 #include "arch/pause.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "os/clock.hpp"
 #include "os/overflow.hpp"
 #include "os/topology.hpp"
 #include "worker/bell.hpp"
@@ -133,6 +134,16 @@ Unit* next_unit(Worker* worker) noexcept {
     }
     if (Unit* unit = idle_wait(worker, sched, sched->kind != WEFT_SCHED_BASIC_WAIT)) return unit;
   }
+}
+
+bool units_wait(Worker* worker) noexcept {
+  if (worker->dispatch_first != nullptr || worker->parent != nullptr || worker->lane.has_unit()) return true;
+  const uint64_t earliest = timers_earliest_of(worker);
+  if (earliest != kNever && earliest <= now_ns()) return true;
+  const Sched* sched = worker->sched;
+  // How full a user's is only the user's function can tell, which may want to wait for a lock.
+  return std::any_of(sched->pools, sched->pools + sched->pool_count,
+                     [](Pool* pool) { return !pool->builtin || pool->size() != 0; });
 }
 
 void run_user_main(Worker* worker) noexcept {

@@ -248,6 +248,9 @@ WEFT_HOT Unit* next_unit_of_ring(Worker* worker) noexcept {
   if (__builtin_expect(unit != nullptr, 1)) ++worker->tick;  // the other way counts for itself
   return unit;
 }
+// Whether it has something to do but what runs now: for all that can be said of pools of the user's, which may have units.
+// The worker's private part is the caller's. Async-signal-safe.
+bool units_wait(Worker* worker) noexcept;
 // Runs a user-defined main scheduler until it returns.
 void run_user_main(Worker* worker) noexcept;
 bool worker_may_stop(Worker* worker) noexcept;
