@@ -33,6 +33,22 @@ void wait_a_little(unsigned& spins) noexcept {
   }
 }
 
+bool runs_ult(const Klt* klt) noexcept {
+  const Unit* unit = klt->current.load(std::memory_order_relaxed);
+  return unit != nullptr && !unit_is(unit, flag::kTasklet);
+}
+
+// Until somebody gives it a worker, which is returned.
+Worker* sleep_as_captive(Klt* self) noexcept {
+  klt_sleep(self);
+  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
+  Worker* worker = guard_worker();
+  bind_carrier(self, worker);
+  preempt_goes_on(self, worker);
+  note_fp(worker);
+  return worker;
+}
+
 // The KLT has been told that its worker is gone: queues its unit and sleeps until one comes back.
 Worker* come_back(Klt* self) noexcept {
   Unit* unit = self->current.load(std::memory_order_relaxed);
@@ -42,13 +58,7 @@ Worker* come_back(Klt* self) noexcept {
   block_came_back(self);
   unit_transition(unit, UnitState::kReady);
   make_ready_without_worker(self, unit);
-  klt_sleep(self);
-  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
-  Worker* worker = guard_worker();
-  bind_carrier(self, worker);
-  preempt_goes_on(self, worker);
-  note_fp(worker);
-  return worker;
+  return sleep_as_captive(self);
 }
 
 }  // namespace
@@ -201,23 +211,36 @@ Klt* successor(Worker* worker, const Unit* unit, Unit*& next, bool may_create) n
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
 
+// The unit is the KLT's from here on, and the worker whoever's is next.
+void become_captive(Worker* worker, Klt* klt, Unit* unit) noexcept {
+  detach_stack(worker, unit);
+  unit->host->captive = klt;
+  klt->held.store(unit, std::memory_order_relaxed);
+  klt->state.store(KltState::kCaptive, std::memory_order_release);
+}
+
+// The same of one that is in the kernel, or about to go there: nothing is to be pushed.
+void become_captive_in_kernel(Worker* worker, Klt* klt, Unit* unit) noexcept {
+  become_captive(worker, klt, unit);
+  unit_transition(unit, UnitState::kInKernel);
+  worker->left = {nullptr, nullptr, nullptr};
+  ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 bool capture_current(bool may_create) noexcept {
   Klt* self = klt_self();
   Worker* worker = guard_worker();
   Unit* unit = klt_current();
-  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
+  if (!runs_ult(self)) return false;
   if (may_create && worker->parent == nullptr && !prepare_next_stack(worker)) return false;
   if (!may_create && !detaches_at_once(worker, unit)) return false;
   Unit* next;
   Klt* to = successor(worker, unit, next, may_create);
   if (to == nullptr) return false;
   give_begin(self);
-  detach_stack(worker, unit);
-  unit->host->captive = self;
-  self->held.store(unit, std::memory_order_relaxed);
-  self->state.store(KltState::kCaptive, std::memory_order_release);
+  become_captive(worker, self, unit);
   if (next != nullptr) {
     release_captive(worker, next);
     unit_transition(unit, UnitState::kReady);
@@ -227,12 +250,7 @@ bool capture_current(bool may_create) noexcept {
     worker->left = {unit, push_captured, nullptr};
   }
   give_worker(self, worker, to);
-  klt_sleep(self);
-  self->state.store(KltState::kCarrying, std::memory_order_relaxed);
-  worker = guard_worker();
-  bind_carrier(self, worker);
-  preempt_goes_on(self, worker);
-  note_fp(worker);
+  sleep_as_captive(self);
   return true;
 }
 
@@ -295,15 +313,6 @@ bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
   }
 }
 
-namespace {
-
-bool runs_ult(const Klt* klt) noexcept {
-  const Unit* unit = klt->current.load(std::memory_order_relaxed);
-  return unit != nullptr && !unit_is(unit, flag::kTasklet);
-}
-
-}  // namespace
-
 Klt* take_begin(Worker* worker) noexcept {
   Klt* victim = worker->carrier.load(std::memory_order_acquire);
   if (victim == nullptr) return nullptr;
@@ -337,15 +346,8 @@ namespace {
 
 // The victim's unit is the victim's from here on, and the worker the caller's.
 void separate(Worker* worker, Klt* victim) noexcept {
-  Unit* unit = victim->current.load(std::memory_order_relaxed);
-  detach_stack(worker, unit);
-  unit->host->captive = victim;
-  victim->held.store(unit, std::memory_order_relaxed);
-  victim->state.store(KltState::kCaptive, std::memory_order_relaxed);
-  unit_transition(unit, UnitState::kInKernel);
-  worker->left = {nullptr, nullptr, nullptr};
+  become_captive_in_kernel(worker, victim, victim->current.load(std::memory_order_relaxed));
   count(worker->stats.handovers);
-  ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
   // Release, pairs with the acquire in guard_enter_slow().
   victim->take.store(Take::kTaken, std::memory_order_release);
 }
@@ -378,19 +380,12 @@ bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
 bool leave_for_kernel() noexcept {
   Klt* self = klt_self();
   Worker* worker = guard_worker();
-  Unit* unit = klt_current();
-  if (unit == nullptr || unit_is(unit, flag::kTasklet)) return false;
+  if (!runs_ult(self)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
   Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (to == nullptr) return false;
   give_begin(self);
-  detach_stack(worker, unit);
-  unit->host->captive = self;
-  self->held.store(unit, std::memory_order_relaxed);
-  self->state.store(KltState::kCaptive, std::memory_order_release);
-  unit_transition(unit, UnitState::kInKernel);
-  worker->left = {nullptr, nullptr, nullptr};
-  ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
+  become_captive_in_kernel(worker, self, klt_current());
   give_worker(self, worker, to, Take::kTaken);
   self->guard.store(kGuardDown, std::memory_order_release);
   return true;
