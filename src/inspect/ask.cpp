@@ -13,12 +13,16 @@
 // backtrace is ever wanted keeps all of its signals. Its handler stays as long as an answer may still come.
 #include "inspect/ask.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "os/clock.hpp"
 #include "os/futex.hpp"
@@ -142,6 +146,26 @@ void ask_stop() noexcept {
   standard.sa_handler = SIG_DFL;
   sigaction(signal_now, &standard, nullptr);
   signal_now = 0;
+}
+
+// "NUMBER ARGUMENT … SP IP", "-1 SP IP" (not in a system call: a page fault), or "running".
+bool registers_of_sleeper(int tid, Registers& registers) noexcept {
+  char path[64], text[256];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t bytes = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (bytes <= 0) return false;
+  text[bytes] = '\0';
+  const char* ip = std::strrchr(text, ' ');
+  if (ip == nullptr || text[0] == 'r') return false;
+  const char* sp = ip;
+  while (sp > text && sp[-1] != ' ') --sp;
+  registers = {};
+  registers.set(Registers::kIp, std::strtoull(ip, nullptr, 16));
+  registers.set(Registers::kSp, std::strtoull(sp, nullptr, 16));
+  return true;
 }
 
 void ask_forget() noexcept {

@@ -22,6 +22,10 @@ void ask_release() noexcept;
 // Gives the signal back, unless an answer is still owed. For finalise.
 void ask_stop() noexcept;
 
+// Where a thread sleeps in the kernel, without a signal, which would end some system calls early: instruction and stack
+// pointer, as the kernel tells them. False: it runs, or the kernel does not tell. Not in a handler.
+bool registers_of_sleeper(int tid, Registers& registers) noexcept;
+
 // In a forked child: who asks, or is asked, has stayed behind.
 void ask_forget() noexcept;
 

@@ -31,6 +31,7 @@ struct Report {
   Text& out;
   const Registers& here;  // of the thread with `tid`, which is ours and cannot be asked
   int tid;
+  bool signals = true;  // or it asks nobody by a signal
 };
 
 // The units that were shown with their worker.
@@ -57,6 +58,26 @@ const char* words_for(Answer answer) noexcept {
   return "";
 }
 
+struct Sleeper {
+  int tid;
+  Registers registers;
+};
+
+bool still_asleep_there(const void* context) noexcept {
+  const auto& before = *static_cast<const Sleeper*>(context);
+  Registers now;
+  return registers_of_sleeper(before.tid, now) && now.ip() == before.registers.ip() && now.sp() == before.registers.sp();
+}
+
+void show_sleeper(Text& out, int tid) noexcept {
+  Sleeper sleeper{tid, {}};
+  if (!registers_of_sleeper(tid, sleeper.registers)) {
+    out << "  (its KLT runs)\n";
+    return;
+  }
+  say_frames(out, sleeper.registers, still_asleep_there, &sleeper);
+}
+
 // Calls f() while the KLT stands still, and shows its frames.
 template <class F>
 void show_klt(Report& report, const Klt* klt, F&& f) noexcept {
@@ -65,6 +86,10 @@ void show_klt(Report& report, const Klt* klt, F&& f) noexcept {
     f();
     say_frames(report.out, report.here, nullptr, nullptr);
     return;
+  }
+  if (!report.signals) {
+    f();
+    return show_sleeper(report.out, tid);
   }
   Registers registers;
   const Answer answer = ask_registers(tid, registers);
@@ -297,7 +322,8 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
   const Registers here = registers_here();
   if (!begin()) return false;
   Text out(fd);
-  Report report{out, here, own_tid()};
+  // Nobody has asked for this report: no system call of the program's ends early for it.
+  Report report{out, here, own_tid(), false};
   out << "weft: " << sentence << "\n";
   say_what_lacks(out);
   const auto show = [](Unit* unit, void* context) {

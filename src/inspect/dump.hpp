@@ -13,7 +13,7 @@ struct Worker;
 int dump(int fd, const Registers& here) noexcept;
 
 // A sentence, and the units that wait. False: another report is being written. For callers that know that
-// finalise cannot come meanwhile.
+// finalise cannot come meanwhile. Interrupts nobody: what sleeps in the kernel is shown as far as that can be seen from outside.
 bool dump_waiting(int fd, const char* sentence) noexcept;
 
 // A worker has long run a unit that waits in the kernel for `lock`. `holds`: who holds it, preempted; null: one of those that
