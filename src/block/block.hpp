@@ -10,6 +10,8 @@
 
 namespace weft::rt {
 
+struct Sight;
+
 struct BlockSettings {
   // written while there are no scouts
   std::atomic<BlockRung> rung{BlockRung::None};
@@ -51,6 +53,8 @@ void scouts_forget_threads() noexcept;
 bool is_scout(int tid) noexcept;
 // Whether the thread of one has been made and does nothing of ours yet.
 bool scouts_are_starting() noexcept;
+// The carrier sleeps: counts that, if it is not the block that was counted last.
+void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcept;
 // The next unit that comes to the worker's lane wakes it. Scout, heir; also where the worker is only being set up.
 void scout_rest(Worker* worker) noexcept;
 void scout_look(Worker* worker) noexcept;

@@ -42,6 +42,7 @@ enum class Outcome { kNothing, kGivenAway, kMine };
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
   if (!sight.asleep || !has_room(worker)) return Outcome::kNothing;
+  if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
     scout_rest(worker);
     if (!units_wait(worker)) return Outcome::kNothing;

@@ -66,8 +66,8 @@ constinit std::atomic<bool> told{false};
 struct Scout {
   Worker* worker;
   int cpu = kNoCpu;
-  uint64_t stamp = 0;    // of the last look
-  uint64_t blocked = 0;  // of the last block
+  const Klt* klt = nullptr;  // at which it looked last
+  uint64_t stamp = 0;    // what it saw
   unsigned same = 0;     // looks at which it was that, and nobody else ran here
   uint64_t seen = 0;     // when it last looked, or woke
   uint64_t nap = kNapNs;  // the next one
@@ -106,7 +106,9 @@ bool look(Scout& scout) noexcept {
   block_counts.looks.fetch_add(1, std::memory_order_relaxed);
   const Sight sight = watch_look(klt);
   const uint64_t now = now_ns();
-  scout.same = sight.stamp == scout.stamp && now - scout.seen < kAwayNs ? scout.same + 1 : 0;
+  const bool unchanged = klt == scout.klt && sight.stamp == scout.stamp;
+  scout.same = unchanged && now - scout.seen < kAwayNs ? scout.same + 1 : 0;
+  scout.klt = klt;
   scout.stamp = sight.stamp;
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
@@ -114,10 +116,7 @@ bool look(Scout& scout) noexcept {
   // In Weft, or in the code of a scheduler or a pool of the user's, from which nobody takes a worker.
   if (klt->guard.load(std::memory_order_acquire) != kGuardDown) return true;
   if (klt->current.load(std::memory_order_relaxed) == nullptr) return true;
-  if (scout.blocked != sight.stamp || sight.stamp == 0) {
-    scout.blocked = sight.stamp;
-    block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
-  }
+  count_block(worker, klt, sight);
   call_heir(worker);
   return true;
 }
@@ -174,6 +173,13 @@ void* scout_main(void* arg) noexcept {
 }
 
 }  // namespace
+
+void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcept {
+  // Stamps of two KLTs may be the same. 0: the rung knows of no stamps.
+  const uint64_t block = sight.stamp == 0 ? 0 : sight.stamp ^ reinterpret_cast<uintptr_t>(carrier);
+  if (worker->post.counted.exchange(block, std::memory_order_relaxed) == block && block != 0) return;
+  block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
+}
 
 void scout_look(Worker* worker) noexcept {
   FutexWord& state = worker->post.state;

@@ -58,6 +58,7 @@ struct BlockPost {
   FutexWord state{0};                // of the scout; see block/block.hpp
   FutexWord call{0};                 // counts: the scout wants the heir to look
   std::atomic<uint32_t> answered{0};  // heir
+  std::atomic<uint64_t> counted{0};  // scout, heir: which block was counted last
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
   std::atomic<unsigned> index{0};    // the worker's: of its deadlines
