@@ -27,7 +27,8 @@ typedef enum weft_blocking_mode {
 // Whether workers are taken from kernel threads that block.
 // Errors: UNSUPPORTED, the system grants no way to see that a thread blocks, or refuses a thread; see docs/blocking.md.
 WEFT_API int weft_blocking_set_mode(weft_blocking_mode_t mode);
-// How many ULTs may be in the kernel without their workers. One more keeps its worker, unless all workers would stand still.
+// How many ULTs may be in the kernel without their workers. One more keeps its worker, for 10 ms at most if others wait there,
+// unless all workers would stand still.
 WEFT_API int weft_blocking_set_klts(unsigned klts);
 
 typedef struct weft_blocking_information {

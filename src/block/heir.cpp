@@ -12,6 +12,9 @@
 namespace weft::rt {
 namespace {
 
+// How long one ULT more than there is room for keeps its worker. A block of a disk is mostly over by then.
+constexpr uint64_t kMostKeptNs = 10'000'000;
+
 // Whether no worker gets on: each has nothing to do, or its carrier sleeps in the kernel.
 bool all_stand_still(const Worker* but) noexcept {
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
@@ -29,25 +32,38 @@ bool all_stand_still(const Worker* but) noexcept {
   return true;
 }
 
-// Progress comes before the bound.
-bool has_room(Worker* worker) noexcept {
-  if (ults_in_kernel.load(std::memory_order_relaxed) < block_settings.klts.load(std::memory_order_relaxed)) return true;
-  if (!all_stand_still(worker)) return false;
-  block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
-  return true;
+// A ULT has slept for so long that there is no room for it, in one call or several, while others wait for its worker.
+bool kept_for_long(Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  const uint64_t now = now_ns();
+  const uint64_t at = worker->stats.begun() + worker->stats.handovers.load(std::memory_order_relaxed);
+  if (post.kept_at != at) post.kept_since = now;
+  post.kept_at = at;
+  return now - post.kept_since >= kMostKeptNs;
+}
+
+enum class Room { kNone, kThere, kBeyond };
+
+// Progress comes before the bound. A worker that runs does not prove it: its ULT may spin until what waits here has run.
+Room room_for(Worker* worker) noexcept {
+  const uint32_t most = block_settings.klts.load(std::memory_order_relaxed);
+  if (ults_in_kernel.load(std::memory_order_relaxed) < most) return Room::kThere;
+  return all_stand_still(worker) || (kept_for_long(worker) && units_wait(worker)) ? Room::kBeyond : Room::kNone;
 }
 
 enum class Outcome { kNothing, kGivenAway, kMine };
 
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
-  if (!sight.asleep || !has_room(worker)) return Outcome::kNothing;
+  if (!sight.asleep) return Outcome::kNothing;
   if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
     scout_rest(worker);
     if (!units_wait(worker)) return Outcome::kNothing;
     scout_look(worker);
   }
+  const Room room = room_for(worker);
+  if (room == Room::kNone) return Outcome::kNothing;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return Outcome::kNothing;
   watch_stop_when_back(victim);
   Outcome outcome = Outcome::kGivenAway;
@@ -61,6 +77,7 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
     outcome = Outcome::kMine;
   }
   block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+  if (room == Room::kBeyond) block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
   if (sight.since != 0) block_counts.idle_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
   return outcome;
 }

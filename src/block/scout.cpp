@@ -124,10 +124,10 @@ bool look(Scout& scout) noexcept {
 // Somebody has gone beyond the bound. Here, because a scout is in nobody's way for as long as it takes.
 void tell_if_beyond() noexcept {
   if (block_counts.beyond.load(std::memory_order_relaxed) == 0 || told.exchange(true, std::memory_order_relaxed)) return;
-  char sentence[256];
+  char sentence[320];
   std::snprintf(sentence, sizeof sentence,
-                "%u ULTs have blocked in the kernel, as many as WEFT_BLOCKING_KLTS lets, and no worker got on: so one more "
-                "may, each time. They and who waits for them:",
+                "%u ULTs have blocked in the kernel, as many as WEFT_BLOCKING_KLTS lets, and no worker got on, or one stood "
+                "still for 10 ms: so one more may, each time. They and who waits for them:",
                 block_settings.klts.load(std::memory_order_relaxed));
   static_cast<void>(dump_waiting(STDERR_FILENO, sentence));
 }

@@ -108,7 +108,7 @@ constexpr Option kTable[] = {
      store<&Options::blocking_rung>},
     {"WEFT_BLOCKING_KLTS", OptionType::Number, "512", 1, 32768, "",
      "How many ULTs may block in the kernel without their workers, each with a kernel thread of its own. One more keeps "
-     "its worker, unless all workers would stand still.",
+     "its worker, for 10 ms at most if others wait there, unless all workers would stand still.",
      store<&Options::blocking_klts>},
 };
 

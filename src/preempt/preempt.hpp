@@ -77,8 +77,6 @@ void preempt_stop_pacers() noexcept;
 // In a forked child: they stayed in the parent.
 void preempt_forget_pacers() noexcept;
 
-// What has begun to run on the worker.
-uint64_t preempt_progress(const Worker* worker) noexcept;
 // A tick has found a ULT that is left alone, while others wait: stuck.cpp.
 void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept;
 

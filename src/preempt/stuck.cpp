@@ -58,7 +58,7 @@ const Unit* captive_of(int tid) noexcept {
 
 // True: it has been said.
 bool look_at(const Worker* worker) noexcept {
-  const uint64_t progress = preempt_progress(worker);
+  const uint64_t progress = worker->stats.begun();
   const Klt* klt = worker->carrier.load(std::memory_order_acquire);
   if (klt == nullptr) return false;
   const Unit* waits = klt->current.load(std::memory_order_relaxed);
@@ -69,7 +69,7 @@ bool look_at(const Worker* worker) noexcept {
   const Unit* holds = captive_of(mutex->owner);
   // Preempted by signal-yield it has left its KLT's number in the lock, where the one that waits runs now.
   const bool own = mutex->owner == tid;
-  if ((holds == nullptr && !own) || preempt_progress(worker) != progress) return false;
+  if ((holds == nullptr && !own) || worker->stats.begun() != progress) return false;
   return dump_stuck(STDERR_FILENO, worker, waits, holds, futex);
 }
 
@@ -78,7 +78,7 @@ bool look_at(const Worker* worker) noexcept {
 void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept {
   PreemptClock& clock = worker->preempt;
   const void* futex = frame != nullptr ? futex_of(frame) : nullptr;
-  const uint64_t now = now_ns(), progress = preempt_progress(worker);
+  const uint64_t now = now_ns(), progress = worker->stats.begun();
   if (clock.alone_progress.load(std::memory_order_relaxed) != progress ||
       clock.alone_at.load(std::memory_order_relaxed) != futex) {
     clock.alone_progress.store(progress, std::memory_order_relaxed);

@@ -35,13 +35,6 @@ void arm_carrier(Worker* worker) noexcept {
 
 }  // namespace
 
-// A unit that is preempted and the one that comes then count for two at most.
-uint64_t preempt_progress(const Worker* worker) noexcept {
-  const WorkerStats& stats = worker->stats;
-  return stats.units_run.load(std::memory_order_relaxed) + stats.units_claimed.load(std::memory_order_relaxed) +
-         stats.forks.load(std::memory_order_relaxed) + stats.switches.load(std::memory_order_relaxed);
-}
-
 // The grid is one of the clock, not of the worker's past: so it is the same after workers have come and gone.
 uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
   const PreemptSettings& now = preempt_settings;
@@ -72,7 +65,7 @@ void preempt_arm(Klt* carrier, Worker* worker) noexcept {
   const bool steady = next > now && next - now <= interval;
   const uint64_t due = steady ? next : now + interval;
   clock.due.store(due, std::memory_order_relaxed);
-  clock.seen.store(preempt_progress(worker), std::memory_order_relaxed);
+  clock.seen.store(worker->stats.begun(), std::memory_order_relaxed);
   if (preempt_relays()) return preempt_relay_arm(carrier, worker, now);
   preempt_set_timer(carrier, std::max(preempt_on_grid(due, worker), now + interval / 2), now);
   // Not for ticks that come now and then; nor where the kernel's own comes before ours.
@@ -85,7 +78,7 @@ void preempt_arm_soon(Klt* carrier) noexcept {
 }
 
 bool preempt_same_unit(const Worker* worker) noexcept {
-  return preempt_progress(worker) - worker->preempt.seen.load(std::memory_order_relaxed) <= 2;
+  return worker->stats.begun() - worker->preempt.seen.load(std::memory_order_relaxed) <= 2;
 }
 
 void preempt_rest(Worker* worker) noexcept {

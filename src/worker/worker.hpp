@@ -31,6 +31,12 @@ struct WorkerStats {
   std::atomic<uint64_t> signal_yields{0};
   std::atomic<uint64_t> klt_switches{0};
   std::atomic<uint64_t> put_off{0};
+
+  // What has begun to run. A unit that is preempted and the one that comes then count for two at most.
+  uint64_t begun() const noexcept {
+    return units_run.load(std::memory_order_relaxed) + units_claimed.load(std::memory_order_relaxed) +
+           forks.load(std::memory_order_relaxed) + switches.load(std::memory_order_relaxed);
+  }
 };
 
 // Owner only: a plain add that readers may watch.
@@ -59,6 +65,7 @@ struct BlockPost {
   FutexWord call{0};                 // counts: the scout wants the heir to look
   std::atomic<uint32_t> answered{0};  // heir
   std::atomic<uint64_t> counted{0};  // scout, heir: which block was counted last
+  uint64_t kept_since = 0, kept_at = 0;  // heir, with the worker's private part: see kept_for_long()
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
   std::atomic<unsigned> index{0};    // the worker's: of its deadlines

@@ -319,6 +319,35 @@ TEST_P(Blocking, NoMoreThanTheBoundInTheKernel) {
   told = told || beyond != 0;
 }
 
+TEST_P(Blocking, WhoSpinsDoesNotGetOn) {
+  // At the bound a ULT keeps its worker, since the other worker runs: but that waits for a ULT which waits for this one.
+  if (workers() != 2) return;
+  ASSERT_TRUE(ok(weft_blocking_set_klts(1)));
+  weft_unit_attr_t here = default_attr(), there = default_attr();
+  here.worker = weft_worker_get(0);
+  there.worker = weft_worker_get(1);
+  here.pinned = there.pinned = true;
+  Pipe pipe;
+  std::atomic<unsigned> about_to{0};
+  std::atomic<bool> released{false};
+  Call blocks([&] {
+    ++about_to;
+    pipe.get();
+  });
+  Call releases([&] { released = true; });
+  Call spins([&] {
+    while (!released.load(std::memory_order_relaxed)) asm volatile("");
+  });
+  weft_unit_t units[] = {blocks.ult(&there), blocks.ult(&there)};
+  while (about_to < 1) weft_yield();
+  weft_unit_t releaser = releases.ult(&there), spinner = spins.ult(&here);
+  EXPECT_TRUE(ok(weft_free(&spinner)));
+  pipe.put();
+  pipe.put();
+  EXPECT_TRUE(ok(weft_free(&releaser)));
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+}
+
 TEST_P(Blocking, ModesChangeWhileUltsBlock) {
   Pipe pipe;
   std::vector<std::unique_ptr<Call>> calls;
