@@ -32,7 +32,7 @@ bool all_stand_still(const Worker* but) noexcept {
   return true;
 }
 
-// A ULT has slept for so long that there is no room for it, in one call or several, while others wait for its worker.
+// There has been no room for this ULT for so long, in one call or in several.
 bool kept_for_long(Worker* worker) noexcept {
   BlockPost& post = worker->post;
   const uint64_t now = now_ns();
