@@ -55,6 +55,9 @@ bool is_scout(int tid) noexcept;
 bool scouts_are_starting() noexcept;
 // The carrier sleeps: counts that, if it is not the block that was counted last.
 void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcept;
+// The worker was taken for it. The next one that is seen is another one, though the stamp be the same: the kernel's record of
+// what came in between may be late.
+void count_taken(Worker* worker, const Klt* carrier, const Sight& sight) noexcept;
 // The next unit that comes to the worker's lane wakes it. Scout, heir; also where the worker is only being set up.
 void scout_rest(Worker* worker) noexcept;
 void scout_look(Worker* worker) noexcept;

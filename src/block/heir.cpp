@@ -76,7 +76,7 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
     WEFT_CHECK(taken);  // its stack is prepared
     outcome = Outcome::kMine;
   }
-  block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+  count_taken(worker, victim, sight);
   if (room == Room::kBeyond) block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
   if (sight.since != 0) block_counts.idle_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
   return outcome;

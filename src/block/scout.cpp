@@ -174,11 +174,25 @@ void* scout_main(void* arg) noexcept {
 
 }  // namespace
 
+namespace {
+
+// Stamps of two KLTs may be the same. 0: the rung knows of no stamps.
+uint64_t block_of(const Klt* carrier, const Sight& sight) noexcept {
+  return sight.stamp == 0 ? 0 : sight.stamp ^ reinterpret_cast<uintptr_t>(carrier);
+}
+
+}  // namespace
+
 void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcept {
-  // Stamps of two KLTs may be the same. 0: the rung knows of no stamps.
-  const uint64_t block = sight.stamp == 0 ? 0 : sight.stamp ^ reinterpret_cast<uintptr_t>(carrier);
+  const uint64_t block = block_of(carrier, sight);
   if (worker->post.counted.exchange(block, std::memory_order_relaxed) == block && block != 0) return;
   block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
+}
+
+void count_taken(Worker* worker, const Klt* carrier, const Sight& sight) noexcept {
+  block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+  uint64_t block = block_of(carrier, sight);
+  worker->post.counted.compare_exchange_strong(block, 0, std::memory_order_relaxed);
 }
 
 void scout_look(Worker* worker) noexcept {
