@@ -122,7 +122,7 @@ void make_spare_again(Worker* worker, Klt* klt) noexcept {
   klt->heir_of.store(nullptr, std::memory_order_release);
   klt_put_back(klt);
   worker->post.call.fetch_add(1, std::memory_order_release);
-  futex_wake(worker->post.call, 1);
+  futex_wake_all(worker->post.call);  // a dismissed heir may wait there beside the new one
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ bool call_heir(Worker* worker) noexcept {
     return false;
   }
   post.call.fetch_add(1, std::memory_order_release);
-  futex_wake(post.call, 1);
+  futex_wake_all(post.call);
   return true;
 }
 
