@@ -21,7 +21,7 @@ inline bool preempt_off() noexcept {
 
 // As the options say; a message where the system cannot do it.
 void preempt_start(const Options& options) noexcept;
-// Nobody but the caller runs units.
+// Nobody but the caller runs units; the other workers are still there, and a tick may be under way.
 void preempt_stop() noexcept;
 // All KLTs but the caller's have ended: no tick is under way any more.
 void preempt_remove() noexcept;

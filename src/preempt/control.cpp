@@ -95,11 +95,13 @@ size_t preempt_stack_room() noexcept {
   return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandler;
 }
 
-void preempt_stop() noexcept {
-  preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst);
+void preempt_stop() noexcept { preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst); }
+
+void preempt_remove() noexcept {
   preempt_forget_leader();
   preempt_forget_stuck();
   preempt_stop_pacers();
+  preempt_uninstall();
 }
 
 void preempt_become_child(Klt* self, Worker* worker) noexcept {

@@ -27,6 +27,7 @@ extern PreemptSettings preempt_settings;
 
 // Installs the handler. `signal`: 0: one that nobody uses. False: there is none, or it may not be handled.
 bool preempt_install(int signal) noexcept;
+void preempt_uninstall() noexcept;
 
 // The tick of a worker on which a ULT runs. Guard up before and after. `frame`: what the signal has interrupted; null:
 // the ULT is about to lower its guard.
@@ -72,7 +73,7 @@ void preempt_forget_leader() noexcept;
 
 // Something is due on this CPU at that time, which the hardware's timer is set to.
 void preempt_pace(const Worker* worker, uint64_t due) noexcept;
-// No worker has ticks any more.
+// All KLTs but the caller's have ended.
 void preempt_stop_pacers() noexcept;
 // In a forked child: they stayed in the parent.
 void preempt_forget_pacers() noexcept;

@@ -158,7 +158,7 @@ bool preempt_install(int wish) noexcept {
   return true;
 }
 
-void preempt_remove() noexcept {
+void preempt_uninstall() noexcept {
   const int signal = preempt_settings.signal.exchange(0, std::memory_order_relaxed);
   if (signal != 0) realtime_signal_release(signal, on_tick);
 }
