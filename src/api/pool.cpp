@@ -2,6 +2,7 @@
 #include "pool/pool.hpp"
 
 #include "klt/guard.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -48,7 +49,7 @@ int weft_pool_free(weft_pool_t* pool) {
   if (pool == nullptr || *pool == nullptr) return WEFT_ERR_INVALID;
   Pool* freed = from_handle(*pool);
   if (in_use(freed)) return WEFT_ERR_STATE;
-  delete freed;
+  pool_delete(freed);
   *pool = nullptr;
   return WEFT_OK;
 }
@@ -78,8 +79,7 @@ int weft_pool_push(weft_pool_t pool, weft_unit_t unit) {
   Worker* worker = section_enter();
   pushed->pool.store(to, std::memory_order_relaxed);
   pushed->flags.clear(flag::kDirect);
-  to->push(worker, pushed);  // from here on it is the pool's
-  wake_for_pool(worker, to);
+  push_and_wake(worker, to, pushed);  // from here on it is the pool's
   section_leave(worker);
   return WEFT_OK;
 }

@@ -6,6 +6,7 @@
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "pool/lane.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
@@ -62,7 +63,7 @@ void pool_pushed(weft_pool_t pool) {
   section_leave(worker);
 }
 
-void pool_destroy(weft_pool_t pool) { delete from_handle(pool); }
+void pool_destroy(weft_pool_t pool) { pool_delete(from_handle(pool)); }
 
 unsigned pool_schedulers(weft_pool_t pool) {
   return from_handle(pool)->schedulers.load(std::memory_order_relaxed);

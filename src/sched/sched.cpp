@@ -9,6 +9,7 @@
 #include "pool/lane.hpp"
 #include "pool/pool.hpp"
 #include "sched/packing.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -169,7 +170,7 @@ void sched_destroy(Sched* sched) noexcept {
     // Release, pairs with the acquire of whoever frees the pool then.
     sched->pools[i]->schedulers.fetch_sub(1, std::memory_order_release);
   }
-  delete sched->own_pool;
+  if (sched->own_pool != nullptr) pool_delete(sched->own_pool);
   packing_destroy(sched->packing);
   if (sched->pools != sched->few) delete[] sched->pools;
   delete sched;

@@ -19,6 +19,7 @@
 #include "unit/local.hpp"
 #include "unit/stack.hpp"
 #include "worker/bell.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
@@ -229,6 +230,7 @@ void process_become_child(Klt* self, bool inside) noexcept {
   pools_forget_units();
   scheds_forget_users();
   forget_pool_sleepers();
+  forget_pool_holds();
   stack_forget_all_but(stack_pointer());
   if (survivor.unit == nullptr) return leave_behind(self);
   go_on(survivor, self);

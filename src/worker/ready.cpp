@@ -1,6 +1,7 @@
 // ready.cpp: where a unit goes when it becomes ready.
 #include "pool/pool.hpp"
 #include "worker/packing.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -77,12 +78,17 @@ bool others_may_run(const Unit* unit) noexcept {
   return pool == nullptr || is_taken_over(pool);
 }
 
+void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept {
+  const PoolHold hold(worker, pool);
+  pool->push(worker, unit);
+  wake_for_pool(worker, pool);
+}
+
 bool hand_on(Worker* worker, Unit* unit) noexcept {
   if (!others_may_run(unit)) return false;
   Pool* pool = required_pool(unit);
   if (pool != nullptr) {
-    pool->push(worker, unit);
-    wake_for_pool(worker, pool);
+    push_and_wake(worker, pool, unit);
     return true;
   }
   Lane* lane = some_lane();
@@ -122,8 +128,7 @@ void push_ready_private(Worker* worker, Unit* unit) noexcept {
     return;
   }
   if (pool == nullptr) pool = unit->pool.load(std::memory_order_relaxed);
-  pool->push(worker, unit);
-  wake_for_pool(worker, pool);
+  push_and_wake(worker, pool, unit);
 }
 
 void make_ready(Worker* worker, Unit* unit) noexcept {
@@ -136,8 +141,7 @@ void make_ready(Worker* worker, Unit* unit) noexcept {
     pool = some_lane();
     if (pool == nullptr) pool = unit->pool.load(std::memory_order_relaxed);
   }
-  pool->push(worker, unit);
-  wake_for_pool(worker, pool);
+  push_and_wake(worker, pool, unit);
 }
 
 void make_ready_without_worker(Klt* self, Unit* unit) noexcept {

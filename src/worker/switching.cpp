@@ -26,6 +26,7 @@
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
+#include "worker/pool_hold.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
 #include "worker/timers.hpp"
@@ -437,6 +438,7 @@ void move_unit(Worker* worker, Unit* unit) noexcept {
     CallbackScope scope;
     hooks->move(to_handle(unit), hooks);
   }
+  const PoolHold hold(worker, old);
   push_ready_private(worker, unit);
   wake_for_pool(worker, old);  // its workers may have waited for this one unit to stop
 }

@@ -149,6 +149,7 @@ struct alignas(64) Worker {
   bool parked = false;      // has taken note of `suspended`
   uint32_t swept_tail = 0;  // of its ring, while it is suspended: what lies before has been looked at
   BlockPost post;
+  std::atomic<const Pool*> holds{nullptr};  // read by who frees a pool; see pool_hold.hpp
   // any worker
   alignas(64) std::atomic<Klt*> carrier{nullptr};
   std::atomic<WorkerState> state{WorkerState::kNew};
@@ -280,7 +281,9 @@ inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
 // Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
 // worker: the caller's, guard up; null on a foreign thread.
 void make_ready(Worker* worker, Unit* unit) noexcept;
-// The same by a KLT that has no worker.
+// Into this pool.
+void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept;
+// The same as make_ready() by a KLT that has no worker.
 void make_ready_without_worker(Klt* self, Unit* unit) noexcept;
 // The same for the owner's own use where nobody is to be woken yet.
 void push_ready_private(Worker* worker, Unit* unit) noexcept;
