@@ -172,10 +172,6 @@ void* scout_main(void* arg) noexcept {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Stamps of two KLTs may be the same. 0: the rung knows of no stamps.
 uint64_t block_of(const Klt* carrier, const Sight& sight) noexcept {
   return sight.stamp == 0 ? 0 : sight.stamp ^ reinterpret_cast<uintptr_t>(carrier);

@@ -72,7 +72,7 @@ bool still_asleep_there(const void* context) noexcept {
 void show_sleeper(Text& out, int tid) noexcept {
   Sleeper sleeper{tid, {}};
   if (!registers_of_sleeper(tid, sleeper.registers)) {
-    out << "  (its KLT runs)\n";
+    out << "  (its KLT runs, or the kernel does not tell where it sleeps)\n";
     return;
   }
   say_frames(out, sleeper.registers, still_asleep_there, &sleeper);

@@ -65,7 +65,7 @@ struct BlockPost {
   FutexWord call{0};                 // counts: the scout wants the heir to look
   std::atomic<uint32_t> answered{0};  // heir
   std::atomic<uint64_t> counted{0};  // scout, heir: which block was counted last
-  uint64_t kept_since = 0, kept_at = 0;  // heir, with the worker's private part: see kept_for_long()
+  uint64_t kept_since = 0, kept_at = UINT64_MAX;  // heir, with the worker's private part: see kept_for_long()
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
   std::atomic<unsigned> index{0};    // the worker's: of its deadlines

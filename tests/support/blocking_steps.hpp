@@ -24,7 +24,7 @@ namespace weft_test {
 
 struct BlockingProgram : Program {
   explicit BlockingProgram(bool has_ticks) : ticks(has_ticks) {
-    const int fd = mkstemp(path);
+    const int fd = mkstemp(path.data());
     EXPECT_GE(fd, 0);
     const std::vector<char> page(kPage, 'p');
     for (size_t i = 0; i < kPages; ++i) EXPECT_EQ(::write(fd, page.data(), kPage), static_cast<ssize_t>(kPage));
@@ -42,13 +42,13 @@ struct BlockingProgram : Program {
     EXPECT_EQ(std::fseek(file, 0, SEEK_END), 0);
     EXPECT_EQ(std::ftell(file), expected_lines * static_cast<long>(std::strlen(kLine)));
     std::fclose(file);
-    unlink(path);
+    unlink(path.c_str());
   }
 
   static constexpr size_t kPage = 4096, kPages = 16;
   static constexpr const char* kLine = "one line of a unit's\n";
   const bool ticks;
-  char path[32] = "/tmp/weft-stress-XXXXXX";
+  std::string path = testing::TempDir() + "weft-stress-XXXXXX";
   FILE* file;
   std::atomic<long> counted_file{0};  // under the file's lock, of which ThreadSanitizer knows nothing
   std::atomic<long> expected_file{0}, expected_lines{0}, expected_tasklets{0}, counted_tasklets{0};
@@ -164,7 +164,7 @@ inline void step_poll(const Part& part, Random& random) {
 
 inline void step_file_lock(const Part& part, Random& random) {
   BlockingProgram& program = program_of(part);
-  const int fd = open(program.path, O_RDWR | O_CLOEXEC);
+  const int fd = open(program.path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(fd, 0);
   ASSERT_EQ(flock(fd, LOCK_EX), 0);
   const long before = program.counted_file.load(std::memory_order_relaxed);
@@ -206,7 +206,7 @@ inline void step_semaphore(const Part& part, Random& random) {
 
 // Of a page that is not in memory.
 inline void step_page_fault(const Part& part, Random& random) {
-  const int fd = open(program_of(part).path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(program_of(part).path.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(fd, 0);
   constexpr size_t kBytes = BlockingProgram::kPage * BlockingProgram::kPages;
   void* place = mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -221,7 +221,7 @@ inline void step_page_fault(const Part& part, Random& random) {
 
 inline void step_fsync(const Part& part, Random& random) {
   if (random.below(8) != 0) return;  // takes milliseconds
-  const int fd = open(program_of(part).path, O_RDWR | O_CLOEXEC);
+  const int fd = open(program_of(part).path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(fd, 0);
   EXPECT_EQ(pwrite(fd, "p", 1, random.below(BlockingProgram::kPage)), 1);
   EXPECT_EQ(fsync(fd), 0);

@@ -98,12 +98,12 @@ TEST_P(Blocking, InPoll) {
 }
 
 TEST_P(Blocking, InALockOfAFile) {
-  char path[] = "/tmp/weft-block-test-XXXXXX";
-  const int held = mkstemp(path);
+  std::string path = testing::TempDir() + "weft-block-test-XXXXXX";
+  const int held = mkstemp(path.data());
   ASSERT_GE(held, 0);
   ASSERT_EQ(flock(held, LOCK_EX), 0);
   std::vector<int> files;
-  for (unsigned i = 0; i < workers(); ++i) files.push_back(open(path, O_RDWR | O_CLOEXEC));
+  for (unsigned i = 0; i < workers(); ++i) files.push_back(open(path.c_str(), O_RDWR | O_CLOEXEC));
   others_run_while_ults_block(
       workers(),
       [&](unsigned i) {
@@ -114,13 +114,13 @@ TEST_P(Blocking, InALockOfAFile) {
       });
   for (const int file : files) close(file);
   close(held);
-  unlink(path);
+  unlink(path.c_str());
 }
 
 TEST_P(Blocking, InAnOpenOfAFifo) {
-  char path[] = "/tmp/weft-block-fifo-XXXXXX";
-  ASSERT_NE(mkdtemp(path), nullptr);
-  const std::string fifo = std::string(path) + "/fifo";
+  std::string path = testing::TempDir() + "weft-block-fifo-XXXXXX";
+  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  const std::string fifo = path + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   int reads = -1, writes = -1;
   others_run_while_ults_block(
@@ -129,7 +129,7 @@ TEST_P(Blocking, InAnOpenOfAFifo) {
   close(reads);
   close(writes);
   unlink(fifo.c_str());
-  rmdir(path);
+  rmdir(path.c_str());
 }
 
 TEST_P(Blocking, WhileItWaitsForAChild) {
@@ -376,7 +376,7 @@ TEST_P(Blocking, ModesChangeWhileUltsBlock) {
 }
 
 TEST_P(Blocking, WorkersThatComeAndGo) {
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 200; ++round) {
     SideWorker side;
     const weft_unit_attr_t there = side.attr();
     Pipe pipe;
