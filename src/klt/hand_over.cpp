@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <utility>
+
 #include "arch/pause.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
@@ -10,6 +12,7 @@
 #include "klt/process_gate.hpp"
 #include "os/membarrier.hpp"
 #include "worker/packing.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -38,12 +41,19 @@ bool runs_ult(const Klt* klt) noexcept {
   return unit != nullptr && !unit_is(unit, flag::kTasklet);
 }
 
+// Carries out what the unit that has left has asked for, once.
+void settle_left(Worker* worker) noexcept {
+  const auto left = std::exchange(worker->left, {});
+  if (left.action != nullptr) left.action(worker, left.unit, left.arg);
+}
+
 // Until somebody gives it a worker, which is returned.
 Worker* sleep_as_captive(Klt* self) noexcept {
   klt_sleep(self);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
   bind_carrier(self, worker);
+  settle_left(worker);
   preempt_goes_on(self, worker);
   note_fp(worker);
   return worker;
@@ -182,20 +192,46 @@ void push_captured(Worker* worker, Unit* unit, void*) {
   push_ready_private(worker, unit);
 }
 
-// The unit that comes next, if it lies at the head of the ring and a KLT sleeps inside it; else null.
-Unit* next_captive(Worker* worker) noexcept {
-  Unit* next = first_in_ring(worker);
-  if (next == nullptr || next->state.load(std::memory_order_relaxed) != UnitState::kReady) return nullptr;
-  const Klt* klt = next->host->captive;
-  // It is this worker's to pick, so only we could wake that KLT.
-  const bool sleeps = klt != nullptr && klt->state.load(std::memory_order_acquire) == KltState::kCaptive &&
-                      klt->held.load(std::memory_order_acquire) == next;
-  return sleeps ? next : nullptr;
+// Whether a KLT sleeps inside the unit, which waits in a pool. True: it does until somebody takes the unit out.
+bool is_asleep_in(const Unit* unit) noexcept {
+  if (unit->state.load(std::memory_order_relaxed) != UnitState::kReady) return false;
+  const Klt* klt = unit->host->captive;
+  return klt != nullptr && klt->state.load(std::memory_order_acquire) == KltState::kCaptive &&
+         klt->held.load(std::memory_order_acquire) == unit;
 }
 
-// Takes it out of the ring. Returns its KLT, which runs it from here on.
-Klt* release_captive(Worker* worker, Unit* next) noexcept {
+// Takes the unit that comes next out of the ring, if a KLT sleeps inside it; else null.
+Unit* take_next_captive(Worker* worker) noexcept {
+  Unit* next = first_in_ring(worker);
+  if (next == nullptr || !is_asleep_in(next)) return nullptr;
   worker->lane.pop_front_private();
+  return next;
+}
+
+// The same of any unit in the pools that the worker's scheduler takes from: of those in one pool the oldest, of the pools one after
+// the other. Null: there is none, or it is not for us to choose.
+Unit* take_any_captive(Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  if (sched->user || scheduler_has_its_turn(worker)) return nullptr;
+  const uint64_t turn = worker->stats.handovers.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    Pool* pool = sched->pools[(turn + i) % sched->pool_count];
+    const Worker* owner = pool->lane_owner;
+    if (!pool->builtin || (owner != nullptr && owner != worker) || pool->size() == 0) continue;
+    Unit* found = nullptr;
+    const auto look = [](weft_unit_t handle, void* arg) {
+      auto& first = *static_cast<Unit**>(arg);
+      Unit* unit = from_handle(handle);
+      if (first == nullptr && may_pass_scheduler(unit) && is_asleep_in(unit)) first = unit;
+    };
+    pool->for_each(look, &found);
+    if (found != nullptr && pool->try_remove(worker, found)) return found;
+  }
+  return nullptr;
+}
+
+// The unit, taken out of its pool, runs from here on, on its KLT, which is returned.
+Klt* let_go(Unit* next) noexcept {
   Klt* klt = next->host->captive;
   klt->held.store(nullptr, std::memory_order_relaxed);
   if (!unit_is(next->host, flag::kPrimary)) next->host->captive = nullptr;
@@ -203,13 +239,28 @@ Klt* release_captive(Worker* worker, Unit* next) noexcept {
   return klt;
 }
 
-// Who is to have the worker: one that sleeps in the unit that comes next needs no scheduler in between.
-Klt* successor(Worker* worker, const Unit* unit, Unit*& next, bool may_create) noexcept {
-  next = goes_to_ring(worker, unit) ? next_captive(worker) : nullptr;
-  if (next != nullptr) return next->host->captive;
+// A spare; else the KLT of a captive, since to start a thread takes a lock of malloc's that a captive may hold, and who
+// makes spares may be waiting for just that; else, if that is allowed, a new one. Null: there is none.
+Klt* spare_or_captive(Worker* worker, bool may_create) noexcept {
+  const int cpu = worker->cpu.load(std::memory_order_relaxed);
+  if (Klt* spare = klt_try_acquire(cpu)) return spare;
+  if (Unit* next = take_any_captive(worker)) {
+    spare_maker_call();  // whoever waits behind it, and needs a KLT, gets on then
+    return let_go(next);
+  }
+  return may_create ? klt_acquire(cpu) : nullptr;
+}
+
+// Who is to have the worker when the unit is captured: one that sleeps in the unit that comes next needs no scheduler in
+// between. What comes out of its turn pushes this one, and may sleep in a signal handler, where no function of the user's runs.
+Klt* successor(Worker* worker, const Unit* unit, bool may_create) noexcept {
+  Unit* next = goes_to_ring(worker, unit) ? take_next_captive(worker) : nullptr;
+  if (next != nullptr) return let_go(next);
+  if (goes_to_builtin(unit)) return spare_or_captive(worker, may_create);
   const int cpu = worker->cpu.load(std::memory_order_relaxed);
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
+
 
 // The unit is the KLT's from here on, and the worker whoever's is next.
 void become_captive(Worker* worker, Klt* klt, Unit* unit) noexcept {
@@ -236,19 +287,11 @@ bool capture_current(bool may_create) noexcept {
   if (!runs_ult(self)) return false;
   if (may_create && worker->parent == nullptr && !prepare_next_stack(worker)) return false;
   if (!may_create && !detaches_at_once(worker, unit)) return false;
-  Unit* next;
-  Klt* to = successor(worker, unit, next, may_create);
+  Klt* to = successor(worker, unit, may_create);
   if (to == nullptr) return false;
   give_begin(self);
   become_captive(worker, self, unit);
-  if (next != nullptr) {
-    release_captive(worker, next);
-    unit_transition(unit, UnitState::kReady);
-    worker->lane.push_private(unit);
-    worker->left = {nullptr, nullptr, nullptr};
-  } else {
-    worker->left = {unit, push_captured, nullptr};
-  }
+  worker->left = {unit, push_captured, nullptr};
   give_worker(self, worker, to);
   sleep_as_captive(self);
   return true;
@@ -257,6 +300,29 @@ bool capture_current(bool may_create) noexcept {
 void give_worker_on_base(void* worker_arg, void* to_arg) noexcept {
   auto* worker = static_cast<Worker*>(worker_arg);
   give_worker(klt_self(), worker, static_cast<Klt*>(to_arg));
+}
+
+namespace {
+
+// The same to the KLT of a captive, which sleeps in the midst of anything: what has left is dealt with here. BaseAction.
+void give_worker_to_captive_on_base(void* worker_arg, void* to) noexcept {
+  auto* worker = static_cast<Worker*>(worker_arg);
+  settle_left(worker);
+  give_worker_on_base(worker, to);
+}
+
+}  // namespace
+
+bool leave_for_base(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
+  Klt* to = spare_or_captive(worker, true);
+  if (to == nullptr) return false;
+  const bool captive = to->state.load(std::memory_order_relaxed) == KltState::kCaptive;
+  Klt* self = klt_self();
+  give_begin(self);
+  worker->left = {unit, action, arg};
+  klt_go_to_base(self, &unit->context, unit->host->stack,
+                 captive ? give_worker_to_captive_on_base : give_worker_on_base, worker, to);
+  return true;
 }
 
 namespace {
@@ -370,10 +436,10 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
 
 bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Unit* next = next_captive(worker);
+  Unit* next = take_next_captive(worker);
   if (next == nullptr) return false;
   separate(worker, victim);
-  hand_to(worker, release_captive(worker, next));
+  hand_to(worker, let_go(next));
   return true;
 }
 
@@ -382,7 +448,7 @@ bool leave_for_kernel() noexcept {
   Worker* worker = guard_worker();
   if (!runs_ult(self)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
+  Klt* to = spare_or_captive(worker, true);
   if (to == nullptr) return false;
   give_begin(self);
   become_captive_in_kernel(worker, self, klt_current());

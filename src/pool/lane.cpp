@@ -126,7 +126,8 @@ bool Lane::try_remove(Worker* worker, Unit* unit) {
   if (!is_listed()) {
     if (worker == nullptr || worker != lane_owner) return false;
     if (has_inbox()) drain_inbox();
-    return remove_private(unit);
+    if (remove_private(unit)) return true;
+    if (!is_in(unit, this)) return false;
   }
   lock.lock();
   const bool here = is_in(unit, this);
@@ -140,14 +141,15 @@ bool Lane::try_remove(Worker* worker, Unit* unit) {
 }
 
 void Lane::for_each(void (*f)(weft_unit_t, void*), void* arg) {
-  const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
-  for (uint32_t i = ring_head.load(std::memory_order_relaxed); i != tail; ++i) {
-    if (Unit* unit = slots[i & mask]) f(to_handle(unit), arg);
-  }
+  // What has been shared was ready before what is still in the ring.
   lock.lock();
   inbox.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
   shared.for_each([&](Unit* unit) { f(to_handle(unit), arg); });
   lock.unlock();
+  const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+  for (uint32_t i = ring_head.load(std::memory_order_relaxed); i != tail; ++i) {
+    if (Unit* unit = slots[i & mask]) f(to_handle(unit), arg);
+  }
 }
 
 void Lane::make_listed(Worker* owner) noexcept {

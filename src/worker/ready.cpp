@@ -109,14 +109,20 @@ bool goes_to_ring(Worker* worker, const Unit* unit) noexcept {
   return is_own_lane(worker, required_pool(unit)) && worker->ring != nullptr && worker->lane.ring_room() > 0;
 }
 
+bool scheduler_has_its_turn(const Worker* worker) noexcept {
+  return worker->parent != nullptr || worker->dispatch_first != nullptr ||
+         worker->new_sched.load(std::memory_order_relaxed) != nullptr;
+}
+
+bool may_pass_scheduler(const Unit* unit) noexcept {
+  return unit->requests.load(std::memory_order_relaxed) == 0 && !unit_is(unit, flag::kFront);
+}
+
 Unit* first_in_ring(Worker* worker) noexcept {
-  const bool ordinary = worker->ring_first && worker->parent == nullptr && worker->dispatch_first == nullptr &&
-                        worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
-                        !worker->lane.has_inbox() && ((worker->tick + 1) & kLookRound) != 0;
+  const bool ordinary = worker->ring_first && !scheduler_has_its_turn(worker) && !worker->lane.has_inbox() &&
+                        ((worker->tick + 1) & kLookRound) != 0;
   Unit* unit = ordinary ? worker->lane.front_private() : nullptr;
-  if (unit == nullptr || unit->requests.load(std::memory_order_relaxed) != 0 || unit_is(unit, flag::kFront)) {
-    return nullptr;
-  }
+  if (unit == nullptr || !may_pass_scheduler(unit)) return nullptr;
   ++worker->tick;  // else the scheduler would never get its turn
   return unit;
 }
@@ -144,10 +150,12 @@ void make_ready(Worker* worker, Unit* unit) noexcept {
   push_and_wake(worker, pool, unit);
 }
 
+bool goes_to_builtin(const Unit* unit) noexcept {
+  return unit->pool.load(std::memory_order_relaxed)->builtin && host_of(unit)->pool.load(std::memory_order_relaxed)->builtin;
+}
+
 void make_ready_without_worker(Klt* self, Unit* unit) noexcept {
-  if (unit->pool.load(std::memory_order_relaxed)->builtin && host_of(unit)->pool.load(std::memory_order_relaxed)->builtin) {
-    return make_ready(nullptr, unit);
-  }
+  if (goes_to_builtin(unit)) return make_ready(nullptr, unit);
   const AsThread scope(self);  // the user's function may call Weft
   make_ready(nullptr, unit);
 }

@@ -382,14 +382,8 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
 // not go on before whoever is captive there. So its worker leaves that thread when it does. False: not necessary.
 [[gnu::noinline]] bool leave_its_klt(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
   if (!leaves_its_klt()) return false;
-  Klt* self = klt_self();
-  Klt* to = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
-  if (to == nullptr) return false;  // the kernel refuses threads: it may have to wait
   worker->fp_base = fp_save();  // main sets them for all
-  give_begin(self);
-  worker->left = {unit, action, arg};
-  klt_go_to_base(self, &unit->context, unit->host->stack, give_worker_on_base, worker, to);
-  return true;
+  return leave_for_base(worker, unit, action, arg);  // false: the kernel refuses threads: it may have to wait
 }
 
 [[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,

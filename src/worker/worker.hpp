@@ -290,10 +290,16 @@ void push_ready_private(Worker* worker, Unit* unit) noexcept;
 
 // True: it went into the worker's own lane. False: it has to go elsewhere, and is nowhere yet.
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept;
+// Whether no function of the user's is called when the unit, which has run, is pushed.
+bool goes_to_builtin(const Unit* unit) noexcept;
 // Whether a unit that has run goes into the ring of the worker, and there is room for it.
 bool goes_to_ring(Worker* worker, const Unit* unit) noexcept;
 // The unit that the main scheduler would take out of the ring now; null: none, or something else is its turn.
 Unit* first_in_ring(Worker* worker) noexcept;
+// Whether what comes next is for the scheduler to say, whatever is in the ring.
+bool scheduler_has_its_turn(const Worker* worker) noexcept;
+// Whether a unit can be taken out of the ring without the scheduler: nothing is requested of it, nor to be noted.
+bool may_pass_scheduler(const Unit* unit) noexcept;
 
 // ---- idleness ---------------------------------------------------------------------------------
 
