@@ -4,7 +4,6 @@
 // handler, and without the ABA problem of a linked stack.
 #include "klt/klt.hpp"
 
-#include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -21,6 +20,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/overflow.hpp"
+#include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
 
 // The Itanium C++ ABI's, without a header.
@@ -188,29 +188,14 @@ void* thread_main(void* arg) noexcept {
   return nullptr;
 }
 
-int add_thread_locals(dl_phdr_info* object, size_t, void* sum) noexcept {
-  for (const auto* header = object->dlpi_phdr; header != object->dlpi_phdr + object->dlpi_phnum; ++header) {
-    if (header->p_type == PT_TLS) *static_cast<size_t*>(sum) += header->p_memsz + header->p_align;
-  }
-  return 0;
-}
-
-// The C library puts the thread-local variables of the program, and of libraries that are loaded with it, on the
-// stack that we give to a thread.
-size_t thread_locals() noexcept {
-  static const size_t bytes = [] {
-    size_t sum = 0;
-    dl_iterate_phdr(add_thread_locals, &sum);
-    return round_to_page(sum);
-  }();
-  return bytes;
-}
-
 // The memory of the first few threads of an ended runtime, for the next one: mapping it, and touching it again, would
 // take a fifth of what it takes to start and end one. As the C library does with its own.
 std::atomic<char*> kept_memory[8];
 
-size_t memory_size() noexcept { return kPage + kBaseSize + thread_locals(); }
+size_t memory_size() noexcept {
+  static const size_t size = kPage + kBaseSize + round_to_page(thread_locals());
+  return size;
+}
 
 // The memory of its stack is ours, so that its bounds are known: pthread_getattr_np() allocates, and what fails on the
 // new thread can be told to nobody.
