@@ -37,10 +37,11 @@ struct attributes {
   int priority = WEFT_PRIORITY_DEFAULT;
   bool pinned = false;
   weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
+  weft_identity_t identity = WEFT_IDENTITY_WORKER;
 
   weft_unit_attr_t native() const noexcept {
     return {name,      stack_size,     stack_memory, pool,  worker,
-            technique, fp_environment, priority,     pinned, preemption};
+            technique, fp_environment, priority,     pinned, preemption, identity};
   }
 };
 

@@ -131,7 +131,14 @@ typedef enum weft_preemption {
   WEFT_PREEMPTION_KLT_SWITCHING,
 } weft_preemption_t;
 
-// Of a tasklet only name, pool, worker, priority and pinned count; a stack size or stack memory is
+// Whose thread-local state a ULT uses: errno, thread-local variables, pthread keys, malloc's cache, pthread_self().
+typedef enum weft_identity {
+  WEFT_IDENTITY_WORKER = 0,  // that of the kernel thread it runs on: a switch costs nothing more
+  // Its own, as a kernel thread has: docs/identity.md. It has a stack of its own, whatever the technique.
+  WEFT_IDENTITY_OWN,
+} weft_identity_t;
+
+// Of a tasklet only name, pool, worker, priority and pinned count; a stack size, stack memory or an identity of its own is
 // INVALID.
 typedef struct weft_unit_attr {
   const char* name;          // copied, at most 31 bytes; null: none
@@ -144,10 +151,12 @@ typedef struct weft_unit_attr {
   int priority;              // 0 … WEFT_PRIORITIES - 1; counts in priority pools only
   bool pinned;               // may not migrate: runs only on workers that pop its home pool itself
   weft_preemption_t preemption;
+  weft_identity_t identity;
 } weft_unit_attr_t;
 
 #define WEFT_UNIT_ATTR_INIT \
-  { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false, WEFT_PREEMPTION_DEFAULT }
+  { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false, WEFT_PREEMPTION_DEFAULT, \
+    WEFT_IDENTITY_WORKER }
 
 typedef enum weft_unit_state {
   WEFT_UNIT_FRESH,       // created or revived, has not run yet
@@ -162,7 +171,10 @@ typedef void (*weft_fn)(void* arg);
 // Creates a ULT or a tasklet that runs fn(arg), and pushes it to its home pool. attr may be null.
 // With unit == null the unit is detached: it frees itself at its end. Otherwise *unit is written
 // before the unit can run.
-// Context: any. Does not block. Errors: UNINITIALIZED, INVALID, NO_MEMORY, STACK_TOO_SMALL.
+// Context: any. Does not block, but that with an identity of its own it may wait for a kernel thread to start. Errors:
+// UNINITIALIZED, INVALID, NO_MEMORY, STACK_TOO_SMALL; with an identity of its own also LIMIT (as many as
+// WEFT_IDENTITY_LIMIT says are in use), NO_KLT (the kernel refuses another thread), UNSUPPORTED
+// (weft_identity_info() says why).
 WEFT_API int weft_ult_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr,
                              weft_unit_t* unit);
 WEFT_API int weft_tasklet_create(weft_fn fn, void* arg, const weft_unit_attr_t* attr,
@@ -465,6 +477,7 @@ WEFT_API int weft_dump_unit(int fd, weft_unit_t unit);
 #endif
 
 #include "weft/block.h"
+#include "weft/identity.h"
 #include "weft/preempt.h"
 #include "weft/sync.h"
 

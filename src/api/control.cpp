@@ -6,6 +6,7 @@
 #include "klt/guard.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
+#include "worker/identity.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/watch.hpp"
@@ -80,6 +81,33 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
   __builtin_unreachable();
 }
 
+namespace {
+
+bool may_change_identity(const Unit* unit) noexcept {
+  return (unit_attributes(unit) & (kDirectWays & ~flag::kOwnState)) == flag::kDirect;
+}
+
+// The direct way where one of the two has an identity of its own: the thread pointer is written once.
+bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
+  Unit* next = worker->lane.front_private();
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (next == nullptr || unit == nullptr || !unit_is(unit, flag::kOwnState) || !unit_is(next, flag::kOwnState) ||
+      is_schedulers_turn(switches) || !may_change_identity(unit) || !worker->direct || !worker->lane.forks_empty() ||
+      !may_change_identity(next) || next->state.load(std::memory_order_relaxed) != UnitState::kReady ||
+      (next->host->captive != nullptr && next->host->captive != klt_self())) {
+    return false;
+  }
+  worker->lane.rotate_private(unit);
+  worker->stats.switches.store(switches, std::memory_order_relaxed);
+  thread_pointer_set(next->identity->thread_pointer);
+  switch_directly(worker, unit, next);
+  put_on_identity(unit);  // it may be a scheduler that has resumed it
+  come_back(unit);
+  return true;
+}
+
+}  // namespace
+
 [[gnu::noinline]] void yield_slow() noexcept {
   Worker* worker = guard_enter();
   if (worker == nullptr) {
@@ -87,6 +115,7 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
     return;
   }
   Unit* unit = klt_current();
+  if (yield_to_identity(worker, unit)) return;
   if (is_ult(unit)) {
     obey_cancellation(worker, unit);
     bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit);

@@ -9,6 +9,7 @@
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
+#include "worker/identity.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
@@ -134,13 +135,16 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return WEFT_OK;
 }
 
-// The destructors of its unit-local values are the user's code: the guard is down meanwhile.
-[[gnu::noinline]] Worker* drop_values(Worker* worker, Unit* unit) noexcept {
+// The destructors of its unit-local values are the user's code: the guard is down meanwhile. False: the unit frees itself.
+[[gnu::noinline]] bool drop_values(Worker*& worker, Unit* unit) noexcept {
   section_leave(worker);
-  unit_drop_values(unit);
+  const bool ours = end_values_of_identity(unit);
+  if (ours) unit_drop_values(unit);
   worker = section_enter();
+  if (!ours) return false;
+  release_identity(unit);
   unit_clear_cold(unit);
-  return worker;
+  return true;
 }
 
 // weft_free() of a unit that has been taken out of the ring: it has no stack of its own. Two copies, because a tasklet needs half the
@@ -148,7 +152,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 [[gnu::always_inline]] inline int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle,
                                                bool tasklet) noexcept {
   worker = run_claimed(worker, unit, tasklet);
-  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
+  if (__builtin_expect(unit_needs_clear(unit), 0)) drop_values(worker, unit);  // one with an identity is not run here
   recycle_plain_unit(worker, unit);
   *handle = nullptr;
   return guard_leave_ok(worker);
@@ -168,8 +172,7 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 }
 
 [[gnu::noinline]] int free_ended_slow(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
-  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
-  recycle_unit(worker, unit);
+  if (!__builtin_expect(unit_needs_clear(unit), 0) || drop_values(worker, unit)) recycle_unit(worker, unit);
   *handle = nullptr;
   return guard_leave_ok(worker);
 }
@@ -195,8 +198,7 @@ int no_runtime_error() noexcept {
   Worker* worker = section_enter();
   const int error = join_slow(worker, unit);
   if (error == WEFT_OK || error == WEFT_ERR_FORKED) {
-    if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values(worker, unit);
-    recycle_unit(worker, unit);
+    if (!__builtin_expect(unit_needs_clear(unit), 0) || drop_values(worker, unit)) recycle_unit(worker, unit);
     *handle = nullptr;
   }
   section_leave(worker);

@@ -4,6 +4,7 @@
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
 #include "klt/time_slice.hpp"
+#include "worker/identity.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -32,10 +33,10 @@ uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) no
   if (attr.pinned) flags |= flag::kPinned;
   if (attr.name != nullptr) flags |= flag::kCold | flag::kNamed;
   if (tasklet) return static_cast<uint16_t>(flags | flag::kTasklet);
-  if (attr.fp_environment == WEFT_FP_OWN) flags |= flag::kFpOwn | flag::kCold;
+  const bool own_state = attr.fp_environment == WEFT_FP_OWN || attr.identity == WEFT_IDENTITY_OWN;
+  if (own_state) flags |= flag::kOwnState | flag::kCold;
   if (attr.stack_memory != nullptr) flags |= flag::kStackKept;
-  const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) ||
-                   attr.fp_environment == WEFT_FP_OWN;
+  const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) || own_state;
   if (own) flags |= flag::kOwnStack;
   if (attr.stack_size != 0 || attr.preemption != WEFT_PREEMPTION_DEFAULT) flags |= flag::kCold;
   const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC &&
@@ -48,9 +49,11 @@ int check_attr(const weft_unit_attr_t& attr, bool tasklet) noexcept {
   if (attr.priority < 0 || attr.priority >= WEFT_PRIORITIES) return WEFT_ERR_INVALID;
   if (attr.technique > WEFT_TECHNIQUE_JOINER) return WEFT_ERR_INVALID;
   if (attr.fp_environment > WEFT_FP_OWN || attr.preemption > WEFT_PREEMPTION_KLT_SWITCHING) return WEFT_ERR_INVALID;
+  if (attr.identity > WEFT_IDENTITY_OWN) return WEFT_ERR_INVALID;
   if (attr.pool != nullptr && attr.worker != nullptr) return WEFT_ERR_INVALID;
   if (tasklet) {
-    return attr.stack_memory != nullptr || attr.stack_size != 0 ? WEFT_ERR_INVALID : WEFT_OK;
+    const bool more = attr.stack_memory != nullptr || attr.stack_size != 0 || attr.identity != WEFT_IDENTITY_WORKER;
+    return more ? WEFT_ERR_INVALID : WEFT_OK;
   }
   if (attr.stack_memory != nullptr && attr.stack_size == 0) return WEFT_ERR_INVALID;
   if (attr.stack_size != 0 && attr.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
@@ -82,8 +85,21 @@ int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr) noe
   return unit->stack != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;
 }
 
+void set_own_state(Unit* unit, const weft_unit_attr_t& attr, Identity* identity) noexcept {
+  uint8_t owns = 0;
+  if (attr.fp_environment == WEFT_FP_OWN) {
+    unit->cold.fp = fp_save();
+    owns |= own::kFp;
+  }
+  if (identity != nullptr) {
+    unit->identity = identity;
+    owns |= own::kIdentity;
+  }
+  unit->cold.own = owns;
+}
+
 int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t& attr,
-                weft_unit_t* out) noexcept {
+                Identity* identity, weft_unit_t* out) noexcept {
   Unit* unit = worker != nullptr ? worker->units.pop() : unit_acquire_global();
   if (unit == nullptr) return WEFT_ERR_NO_MEMORY;
   const uint16_t flags = flags_for(attr, tasklet, out == nullptr);
@@ -99,7 +115,7 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
   }
   if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
   if (attr.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(attr.preemption);
-  if ((flags & flag::kFpOwn) != 0) unit->cold.fp = fp_save();
+  if ((flags & flag::kOwnState) != 0) set_own_state(unit, attr, identity);
   const bool homed = attr.pool != nullptr || attr.worker != nullptr || attr.pinned;
   const auto priority = static_cast<uint8_t>(attr.priority);
   set_up(unit, unit_header_of(UnitState::kFresh, flags, priority, homed), fn, arg,
@@ -115,8 +131,13 @@ int create_slow(bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t* att
   if (fn == nullptr) return WEFT_ERR_INVALID;
   if (attr == nullptr) attr = &kDefaultAttr;
   if (const int error = check_attr(*attr, tasklet); error != WEFT_OK) return error;
+  Identity* identity = nullptr;
+  if (attr->identity == WEFT_IDENTITY_OWN) {
+    if (const int error = identity_acquire(identity); error != WEFT_OK) return error;
+  }
   Worker* worker = section_enter();
-  const int error = create_with(worker, tasklet, fn, arg, *attr, out);
+  const int error = create_with(worker, tasklet, fn, arg, *attr, identity, out);
+  if (error != WEFT_OK && identity != nullptr) identity_give_back(identity);
   section_leave(worker);
   return error;
 }

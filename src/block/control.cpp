@@ -21,6 +21,7 @@
 namespace weft::rt {
 
 constinit std::atomic<BlockMode> block_mode{BlockMode::Off};
+constinit std::atomic<bool> block_sees_at_once{false};
 BlockSettings block_settings;
 constinit BlockCounts block_counts;
 
@@ -70,6 +71,7 @@ const char* rung_name(BlockRung rung) noexcept {
 int set_mode(BlockMode mode) noexcept {
   const BlockMode before = block_mode.load(std::memory_order_relaxed);
   if (mode == BlockMode::Off) {
+    block_sees_at_once.store(false, std::memory_order_relaxed);
     block_mode.store(mode, std::memory_order_seq_cst);
     scouts_stop();
     return WEFT_OK;
@@ -84,6 +86,8 @@ int set_mode(BlockMode mode) noexcept {
   open_all();
   if (spare_maker_start() && start_scouts()) {
     for_each_worker([](Worker* worker) { scout_look(worker); });
+    block_sees_at_once.store(block_settings.rung.load(std::memory_order_relaxed) != BlockRung::Proc,
+                             std::memory_order_relaxed);
     return WEFT_OK;
   }
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
@@ -129,6 +133,7 @@ void block_start(const Options& options) noexcept {
 }
 
 void block_stop() noexcept {
+  block_sees_at_once.store(false, std::memory_order_relaxed);
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
   scouts_stop();
   scouts_forget_workers();
@@ -141,6 +146,7 @@ void block_remove() noexcept {
 
 void block_become_child(Klt*, Worker* worker) noexcept {
   const BlockMode mode = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
+  block_sees_at_once.store(false, std::memory_order_relaxed);
   scouts_forget_threads();
   ::new (&block_counts) BlockCounts;  // what they count is the parent's
   if (mode == BlockMode::Off) return;

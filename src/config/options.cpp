@@ -110,6 +110,10 @@ constexpr Option kTable[] = {
      "How many ULTs may block in the kernel without their workers, each with a kernel thread of its own. One more keeps "
      "its worker, for 10 ms at most if others wait there, unless all workers would stand still.",
      store<&Options::blocking_klts>},
+    {"WEFT_IDENTITY_LIMIT", OptionType::Number, "4096", 1, 1000000, "",
+     "How many ULTs may have an identity of their own at a time. Each takes a kernel thread that sleeps, and some 32 KiB of "
+     "memory (docs/identity.md).",
+     store<&Options::identity_limit>},
 };
 
 void warn(const Option& option, const char* text) noexcept try {

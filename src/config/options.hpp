@@ -93,6 +93,7 @@ struct Options {
   BlockMode blocking = BlockMode::Off;
   BlockRung blocking_rung = BlockRung::Auto;
   int blocking_klts = 0;
+  int identity_limit = 0;
 };
 
 // Where a value comes from: the name of an environment variable to its text, or null.

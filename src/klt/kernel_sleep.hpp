@@ -13,6 +13,10 @@ namespace weft::rt {
 
 extern std::atomic<BlockMode> block_mode;
 
+// Whether a worker whose KLT goes to sleep in the kernel is taken from it within microseconds: not where that is found by looking
+// round now and then.
+extern std::atomic<bool> block_sees_at_once;
+
 inline bool block_off() noexcept {
   return __builtin_expect(block_mode.load(std::memory_order_relaxed) == BlockMode::Off, 1);
 }

@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "arch/thread_pointer.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
@@ -118,7 +119,8 @@ void list_ended(Klt* klt) noexcept {
 }
 
 void init_on_thread(Klt* klt) noexcept {
-  klt->exceptions = reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
+  klt->exceptions = exceptions_of_thread();
+  klt->thread_pointer = thread_pointer();
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
   overflow_install_thread(klt);
@@ -252,6 +254,10 @@ bool start_thread(Klt* klt) noexcept {
 }
 
 }  // namespace
+
+ExceptionGlobals* exceptions_of_thread() noexcept {
+  return reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
+}
 
 Klt* klt_adopt() noexcept {
   auto* klt = new (std::nothrow) Klt;
@@ -428,6 +434,8 @@ bool klt_become_initial(Klt* self) noexcept {
   self->joinable = false;
   self->next_all = nullptr;
   self->thread = pthread_self();
+  self->exceptions = exceptions_of_thread();  // those of the identity that has forked, if it was one
+  self->thread_pointer = thread_pointer();
   self->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
   self->take.store(Take::kNone, std::memory_order_relaxed);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);

@@ -52,6 +52,9 @@ struct ExceptionGlobals {
   uintptr_t uncaught;
 };
 
+// Of the calling thread, or of the identity that runs on it.
+ExceptionGlobals* exceptions_of_thread() noexcept;
+
 inline constexpr int kBindingUnknown = -2;
 
 // How others see whether the thread sleeps in the kernel; see block/watch.hpp.
@@ -78,6 +81,7 @@ struct Klt {
   uintptr_t claim_floor = UINTPTR_MAX;
   // Owner KLT: in how many scopes it is that must not be preempted; see no_preemption.hpp.
   uint32_t no_preemption = 0;
+  uintptr_t thread_pointer = 0;  // its own: what schedulers run with, and ULTs without an identity of their own. Its thread
   // any thread, by the protocol of README.md
   alignas(64) std::atomic<Take> take{Take::kNone};
   std::atomic<KltState> state{KltState::kSpare};
@@ -115,7 +119,7 @@ struct Klt {
 static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
               offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
               offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40 &&
-              offsetof(Klt, no_preemption) == 48);
+              offsetof(Klt, no_preemption) == 48 && offsetof(Klt, thread_pointer) == 56);
 
 inline constexpr size_t kKltGuard = 8;
 inline constexpr size_t kKltAttention = 12;
@@ -124,6 +128,7 @@ inline constexpr size_t kKltCurrent = 24;
 inline constexpr size_t kKltExceptions = 32;
 inline constexpr size_t kKltClaimFloor = 40;
 inline constexpr size_t kKltNoPreemption = 48;
+inline constexpr size_t kKltThreadPointer = 56;
 inline constexpr uintptr_t kNoClaim = UINTPTR_MAX;
 
 // Precondition of both: klt_register_valid(); the result is used with the guard up only.
@@ -143,6 +148,10 @@ inline constexpr uintptr_t kNoClaim = UINTPTR_MAX;
 }
 [[gnu::always_inline]] inline ExceptionGlobals* klt_exceptions() noexcept {
   return klt_register_load<kKltExceptions, ExceptionGlobals*>();
+}
+
+[[gnu::always_inline]] inline uintptr_t klt_thread_pointer() noexcept {
+  return klt_register_load<kKltThreadPointer, uintptr_t>();
 }
 
 // ---- life -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include "api/control.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
 #include "os/clock.hpp"
 #include "preempt/preempt.hpp"
@@ -24,6 +25,14 @@ namespace {
 // A program that lets others run by itself is asked more and more seldom whether it still does.
 constexpr uint32_t kMostPeriods = 16;
 
+// With an identity of its own a ULT keeps its thread-local state wherever it goes on, in any code. What it holds there, of
+// malloc's locks or stdio's, others wait for in the kernel: if that is seen, their worker goes on, with it in the end.
+weft_preemption_t kind_with_identity(weft_preemption_t kind) noexcept {
+  if (kind == WEFT_PREEMPTION_NONE) return kind;
+  return block_sees_at_once.load(std::memory_order_relaxed) ? WEFT_PREEMPTION_SIGNAL_YIELD
+                                                            : WEFT_PREEMPTION_KLT_SWITCHING;
+}
+
 weft_preemption_t kind_of(const Unit* unit) noexcept {
   if (unit_is(unit, flag::kCold) && unit->cold.preemption != WEFT_PREEMPTION_DEFAULT) {
     return static_cast<weft_preemption_t>(unit->cold.preemption);
@@ -31,9 +40,11 @@ weft_preemption_t kind_of(const Unit* unit) noexcept {
   // Memory of the program's has no room for the signal's frame unless the program has seen to that.
   if (unit_is(unit->host, flag::kStackKept)) return WEFT_PREEMPTION_NONE;
   const Pool* home = unit->pool.load(std::memory_order_relaxed);
+  const bool has_identity = unit_owns(unit->host, own::kIdentity);
   const uint8_t pools = home != nullptr ? home->preemption.load(std::memory_order_relaxed) : 0;
-  if (pools != WEFT_PREEMPTION_DEFAULT) return static_cast<weft_preemption_t>(pools);
-  return preempt_settings.kind.load(std::memory_order_relaxed);
+  const weft_preemption_t kind = pools != WEFT_PREEMPTION_DEFAULT ? static_cast<weft_preemption_t>(pools)
+                                                                  : preempt_settings.kind.load(std::memory_order_relaxed);
+  return has_identity ? kind_with_identity(kind) : kind;
 }
 
 enum class Waiting {
@@ -80,7 +91,7 @@ Waiting who_waits_in_pools(const Sched* sched, const Unit* unit) noexcept {
 // that its units share. What the unit has is in the signal's frame.
 void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexcept {
   const auto* state = frame->uc_mcontext.fpregs;
-  fp_restore(unit_is(unit->host, flag::kFpOwn) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
+  fp_restore(unit_owns(unit->host, own::kFp) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
 }
 
 // The tick's signal is blocked in its handler; which others the ULT has blocked is in the frame. The KLT goes on with those

@@ -77,12 +77,14 @@ void unit_clear_cold(Unit* unit) noexcept {
   cold.id.store(0, std::memory_order_relaxed);
   cold.locals = nullptr;
   cold.fp = FpEnvironment{};
+  WEFT_DCHECK(!unit_owns(unit, own::kIdentity));  // given back before
+  cold.own = 0;
   cold.stack_size = 0;
   cold.preemption = WEFT_PREEMPTION_DEFAULT;
   unit->requests.store(0, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
   if (unit_is(unit, flag::kFront)) cold.front = {};
-  unit->flags.clear(flag::kCold | flag::kNamed);
+  unit->flags.clear(flag::kCold | flag::kNamed | flag::kOwnState);
 }
 
 void unit_release_more(Unit* unit) noexcept {

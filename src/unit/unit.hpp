@@ -30,6 +30,7 @@
 
 namespace weft::rt {
 
+struct Identity;
 struct Klt;
 struct Pool;
 struct Stack;
@@ -56,7 +57,7 @@ inline constexpr uint32_t kPinned = 1u << 3;     // only workers that pop its ho
 inline constexpr uint32_t kInPlace = 1u << 4;   // where it waits, its worker waits: weft_wait_in_place()
 inline constexpr uint32_t kOwnStack = 1u << 5;   // never on somebody else's stack
 inline constexpr uint32_t kStackKept = 1u << 6;  // its stack is memory of the program
-inline constexpr uint32_t kFpOwn = 1u << 7;
+inline constexpr uint32_t kOwnState = 1u << 7;  // each switch brings something along: see namespace own
 inline constexpr uint32_t kClaimable = 1u << 8;  // may run on its joiner's stack
 inline constexpr uint32_t kDirect = 1u << 9;     // leaves and comes by a mere switch: see api/control.cpp
 inline constexpr uint32_t kFork = 1u << 10;      // made from a weft_fork_t
@@ -83,6 +84,12 @@ class UnitFlags {
   std::atomic<uint16_t> bits_{0};
 };
 
+// What a unit may have that otherwise belongs to whatever it runs on. Bits of UnitCold::own.
+namespace own {
+inline constexpr uint8_t kFp = 1;        // floating-point control words, in UnitCold::fp
+inline constexpr uint8_t kIdentity = 2;  // a thread control block, Unit::identity
+}  // namespace own
+
 // The parts that only some units have.
 struct UnitCold {
   std::atomic<uint64_t> id{0};
@@ -92,7 +99,8 @@ struct UnitCold {
   };
   LocalTable* locals = nullptr;
   FpEnvironment fp;
-  uint64_t stack_size : 56 = 0;  // asked for
+  uint64_t stack_size : 48 = 0;  // asked for
+  uint64_t own : 8 = 0;          // see namespace own
   uint64_t preemption : 8 = 0;   // weft_preemption_t
 };
 static_assert(sizeof(UnitCold) == 64, "a descriptor is three cache lines");
@@ -138,7 +146,10 @@ struct alignas(64) Unit {
   // Above this address its stack has room for a child that it joins; see klt_set_claim_floor(). Hosts only. Whoever
   // owns the unit; of the primary one any thread.
   std::atomic<uintptr_t> claim_floor{0};
-  void* exceptions[2] = {};        // __cxa_eh_globals while it does not run
+  union {
+    void* exceptions[2] = {};  // __cxa_eh_globals while it does not run
+    Identity* identity;        // own::kIdentity: they are among its thread-local variables. Whoever owns the unit
+  };
 
   alignas(64) UnitCold cold;
 };
@@ -194,6 +205,10 @@ inline void unit_set_header(Unit* unit, uint64_t header) noexcept {
 }
 
 inline bool unit_is(const Unit* unit, uint32_t flags) noexcept { return (unit->flags & flags) != 0; }
+
+inline bool unit_owns(const Unit* unit, uint8_t what) noexcept {
+  return unit_is(unit, flag::kOwnState) && (unit->cold.own & what) != 0;
+}
 
 // Said before a request is made or an id is given, which other threads do while `flags` belongs to
 // whoever runs the unit. Whoever recycles the descriptor looks; it holds the last handle, and what

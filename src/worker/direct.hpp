@@ -15,7 +15,7 @@
 
 namespace weft::rt {
 
-inline constexpr uint32_t kDirectWays = flag::kDirect | flag::kExceptions | kHomedAttribute;
+inline constexpr uint32_t kDirectWays = flag::kDirect | flag::kExceptions | flag::kOwnState | kHomedAttribute;
 
 [[gnu::always_inline]] inline bool leaves_directly(Worker* worker, const Unit* unit) noexcept {
   return (unit_attributes(unit) & kDirectWays) == flag::kDirect && worker->direct &&
@@ -37,7 +37,8 @@ inline void mark_if_direct(Unit* unit) noexcept {
     return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
   if (unit_is(host, flag::kPrimary) && leaves_its_klt()) return;  // see leave_its_klt()
-  if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_is(host, flag::kFpOwn) || !in_lane(unit)) return;
+  if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_owns(host, own::kFp) || !in_lane(unit)) return;
+  if (unit != host && unit_is(host, flag::kOwnState)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
   unit->flags.set(flag::kDirect);
 }
@@ -75,7 +76,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
 // Whether the unit can leave for the scheduler that is saved and runs it by a mere switch.
 [[gnu::always_inline]] inline bool leaves_to_parent(const Worker* worker, const Unit* unit) noexcept {
   const Unit* host = unit->host;
-  return worker->parent != nullptr && host->stack != nullptr && !unit_is(host, flag::kFpOwn) &&
+  return worker->parent != nullptr && host->stack != nullptr && !unit_is(host, flag::kOwnState) &&
          worker->lane.forks_empty() && !has_exceptions() &&
          !(unit_is(host, flag::kPrimary) && leaves_its_klt());  // see leave_its_klt()
 }

@@ -1,6 +1,7 @@
 // finish.hpp: how a unit ends: its stack goes back, its joiner is told, its descriptor is used again.
 #pragma once
 
+#include "worker/identity.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
@@ -8,7 +9,10 @@ namespace weft::rt {
 
 // Frees a descriptor. Precondition: terminated and joined, or detached and ended.
 WEFT_HOT void recycle_unit(Worker* worker, Unit* unit) noexcept {
-  if (__builtin_expect(unit_needs_more(unit), 0)) unit_release_more(unit);
+  if (__builtin_expect(unit_needs_more(unit), 0)) {
+    release_identity(unit);
+    unit_release_more(unit);
+  }
   unit_transition(unit, UnitState::kFree);
   if (__builtin_expect(worker != nullptr, 1)) {
     worker->units.push(unit);

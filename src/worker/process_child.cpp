@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "identity/identity.hpp"
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
@@ -46,10 +47,18 @@ void drop_stack(Unit* unit, const Unit* survivor) noexcept {
   unit->flags.clear(flag::kStackKept);
 }
 
+// Whoever had lent it stayed behind.
+void forget_identity(Unit* unit) noexcept {
+  if (!unit_owns(unit, own::kIdentity)) return;
+  unit->cold.own &= static_cast<uint8_t>(~own::kIdentity);
+  unit->exceptions[0] = nullptr;
+}
+
 void drop_unit(Unit* unit, const Unit* survivor) noexcept {
   const bool fresh = unit_state(unit) == UnitState::kFresh;
   drop_stack(unit, survivor);
   locals_forget(unit);
+  forget_identity(unit);
   unit_transition(unit, UnitState::kForked);
   unit->joiner.store(fresh ? kJoinNotStarted : kJoinTaken, std::memory_order_relaxed);
   unit->inside.store(0, std::memory_order_relaxed);
@@ -63,6 +72,7 @@ void drop_unit(Unit* unit, const Unit* survivor) noexcept {
 // One that has ended keeps its result and its values, for whoever joins it.
 void keep_ended(Unit* unit) noexcept {
   drop_stack(unit, nullptr);
+  forget_identity(unit);
   if (unit->pool.load(std::memory_order_relaxed)->lane_owner == nullptr) return;
   unit->pool.store(&runtime.workers[0].load(std::memory_order_relaxed)->lane, std::memory_order_relaxed);
 }
@@ -143,7 +153,7 @@ const Stack& stack_of(const Unit* unit, const Worker* own) noexcept {
 // From now on it is what main was: its stack is there for good, and its end that of the process.
 void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
   if (!unit_is(unit, flag::kPrimary)) context_divert(unit->exit_frame);
-  const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kFpOwn | flag::kFront);
+  const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kOwnState | flag::kFront);
   unit->flags = static_cast<uint16_t>(kept | flag::kPrimary | flag::kPinned | flag::kOwnStack);
   unit->requests.store(0, std::memory_order_relaxed);
   unit->pool.store(&worker->lane, std::memory_order_relaxed);
@@ -158,6 +168,11 @@ void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
 
 void go_on(const Survivor& survivor, Klt* self) noexcept {
   self->worker.store(nullptr, std::memory_order_relaxed);
+  // Its identity, if it has one, is the thread's own from here on.
+  if (unit_owns(survivor.unit->host, own::kIdentity)) {
+    identity_becomes_native(self->thread_pointer);
+    forget_identity(survivor.unit->host);
+  }
   const bool known = membarrier_register() && klt_become_initial(self);
   Worker* worker = known ? worker_create(nullptr) : nullptr;
   WEFT_CHECK(worker != nullptr && "no memory to go on after fork()");
@@ -210,6 +225,7 @@ void process_become_child(Klt* self, bool inside) noexcept {
   inspect_forget();
   bell_forget();
   spare_maker_forget();
+  identity_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/check.hpp"
+#include "identity/identity.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
@@ -52,10 +53,12 @@ void before_fork() noexcept {
   if (self != nullptr) klt_register_store32<kKltGuard>(kGuardUp);
   gate_close(self, forking.running);
   let_threads_begin();
+  identity_fork_begins();
 }
 
 void after_fork_in_parent() noexcept {
   if (!forking.inside) {
+    identity_fork_ends();
     gate_open(forking.running);
     // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend.
     if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/check.hpp"
+#include "identity/identity.hpp"
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
@@ -281,6 +282,7 @@ void stop() noexcept {
   runtime.searchers.store(0);
   runtime.hungry.store(0);
   unit_for_each([](Unit* unit, void*) { locals_forget(unit); }, nullptr);  // of those that nobody has freed
+  identity_stop();
   timers_release();
   unit_slabs_release();
   stack_release_all();
@@ -301,6 +303,7 @@ int start(const weft_options_t* wishes) try {
   unit_setup(pages);
   overflow_install();
   klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
+  identity_set_most(static_cast<unsigned>(options.identity_limit));
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
   inspect_start(options);
   const int error = start_running(options);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "identity/identity.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
@@ -53,7 +54,21 @@ void make_spares() noexcept {
 void end_surplus() noexcept {
   gate_enter();
   if (klt_spares() > spares_wanted()) klt_end_spare();
+  identity_shrink();
   gate_leave();
+}
+
+void make_identities() noexcept {
+  gate_enter();
+  identity_make();
+  gate_leave();
+}
+
+bool surplus_of_identities() noexcept {
+  gate_enter();
+  const bool surplus = identity_surplus();
+  gate_leave();
+  return surplus;
 }
 
 void* maker_main(void*) noexcept {
@@ -66,8 +81,9 @@ void* maker_main(void*) noexcept {
     const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
     if (now == kEnd) return nullptr;
     if (now == kMore) make_spares();
+    make_identities();
     preempt_look_for_stuck();
-    if (klt_spares() <= spares_wanted()) {
+    if (klt_spares() <= spares_wanted() && !surplus_of_identities()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
       end_surplus();

@@ -26,6 +26,7 @@
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
+#include "worker/identity.hpp"
 #include "worker/pool_hold.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
@@ -37,21 +38,6 @@
 
 namespace weft::rt {
 namespace {
-
-// ---- what belongs to the ULT, not to its KLT ----------------------------------------------------
-
-// A stack whose host has an environment of its own: the worker's is kept meanwhile.
-void enter_fp(Worker* worker, const Unit* host) noexcept {
-  if (__builtin_expect(!unit_is(host, flag::kFpOwn), 1)) return;
-  worker->fp = fp_save();
-  fp_restore(host->cold.fp);
-}
-
-void leave_fp(Worker* worker, Unit* host) noexcept {
-  if (__builtin_expect(!unit_is(host, flag::kFpOwn), 1)) return;
-  host->cold.fp = fp_save();
-  fp_restore(worker->fp);
-}
 
 // ---- ends -------------------------------------------------------------------------------------
 
@@ -91,6 +77,7 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
   end_detached_locals(unit);  // on its own stack
+  if (__builtin_expect(unit_is(unit, flag::kOwnState), 0)) identity_body_ends(unit);
   worker = guard_enter_on_klt();
   check_fp(worker, unit);
   return worker;
@@ -102,11 +89,14 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   san::after_switch(unit->stack->san);
   san::stack_reused(unit->stack->low, stack_pointer());
   auto* worker = static_cast<Worker*>(worker_arg);
-  unit->claim_floor.store(claim_floor_of(*unit->stack), std::memory_order_relaxed);
+  const bool has_identity = unit_owns(unit, own::kIdentity);
+  // What it joins does not run on its stack: that would be on its identity.
+  unit->claim_floor.store(has_identity ? kNoClaim : claim_floor_of(*unit->stack), std::memory_order_relaxed);
   klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor.load(std::memory_order_relaxed));
-  enter_fp(worker, unit);
+  enter_own(worker, unit);
+  if (__builtin_expect(has_identity, 0)) identity_begin(unit->identity);
   worker = call_unit(worker, unit);
-  leave_fp(worker, unit);
+  leave_own(worker, unit);
   leave_for_good(worker, unit);
 }
 
@@ -391,7 +381,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   detach(worker, unit);
   check_fp(worker, unit->host);
   save_exceptions(unit);
-  leave_fp(worker, unit->host);
+  leave_own(worker, unit->host);
   count(worker->stats.switches);
   klt_set_current(nullptr);
   Stack* from = unit->host->stack;
@@ -410,7 +400,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   }
   san::after_switch(from->san);
   worker = guard_worker();
-  enter_fp(worker, unit->host);
+  enter_own(worker, unit->host);
   return worker;
 }
 
@@ -510,6 +500,7 @@ struct SavedScheduler {
   if (me != nullptr) {
     if (me->host->stack == nullptr) detach_stack(worker, me);
     save_exceptions(me);
+    if (unit_owns(me->host, own::kIdentity)) take_off_identity();
   }
   SavedScheduler saved{me, worker->scheduling, worker->parent, worker->parent_stack,
                        me != nullptr ? me->host->stack : worker->sched_stack, Context{}};
@@ -526,6 +517,7 @@ struct SavedScheduler {
     --worker->depth;
     set_floor(worker, me);
     restore_exceptions(me);
+    if (unit_owns(me->host, own::kIdentity)) put_on_identity(me->host);
   } else {
     klt_set_claim_floor(kNoClaim);
   }
@@ -543,7 +535,7 @@ int run_from_scheduler_and_leave(Worker* worker, Unit* unit) noexcept {
 // ---- ends, continued ----------------------------------------------------------------------------
 
 WEFT_LEFT_FOR_GOOD void exit_unit(Worker*, Unit* unit) noexcept {
-  *klt_self()->exceptions = {};
+  *(unit_owns(unit->host, own::kIdentity) ? exceptions_of_thread() : klt_exceptions()) = {};
   // The runner expects the guard down; it raises it itself.
   void* frame = unit->exit_frame;
   san::stack_reused(stack_pointer(), frame);  // the frames between are left without returning

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arch/thread_pointer.hpp"
 #include "klt/guard.hpp"
 #include "os/futex.hpp"
 #include "pool/lane.hpp"
@@ -234,10 +235,11 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 // shares with the others, must be the same then. Main sets them for all, and one with WEFT_FP_OWN for itself.
 [[gnu::always_inline]] inline void note_fp([[maybe_unused]] Worker* worker) noexcept {
   if constexpr (kDebugBuild) worker->fp_shared = fp_save();
+  WEFT_DCHECK(klt_current() != nullptr || thread_pointer() == klt_thread_pointer());  // a scheduler runs as its KLT
 }
 [[gnu::always_inline]] inline void check_fp([[maybe_unused]] const Worker* worker,
                                             [[maybe_unused]] const Unit* host) noexcept {
-  WEFT_DCHECK((unit_is(host, flag::kFpOwn | flag::kPrimary) || fp_save() == worker->fp_shared) &&
+  WEFT_DCHECK((unit_owns(host, own::kFp) || unit_is(host, flag::kPrimary) || fp_save() == worker->fp_shared) &&
               "a ULT without WEFT_FP_OWN leaves with other rounding or exception masks than it came with");
 }
 

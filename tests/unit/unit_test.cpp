@@ -192,7 +192,7 @@ TEST_F(UnitTest, AskedByManyItHasOneId) {
     uint64_t ids[3] = {};
     std::vector<std::thread> threads;
     for (uint64_t& id : ids) threads.emplace_back([&id, unit] { id = unit_id(unit); });
-    unit->flags.set(flag::kFpOwn);  // whoever runs it may write this at the same time
+    unit->flags.set(flag::kOwnState);  // whoever runs it may write this at the same time
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(ids[0], ids[1]);
     EXPECT_EQ(ids[0], ids[2]);

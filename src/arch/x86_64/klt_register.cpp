@@ -18,6 +18,7 @@ void klt_register_set(Klt* klt) noexcept {
   if (klt != nullptr) weft_rt_on_klt = true;
 }
 
+void klt_register_presume() noexcept { weft_rt_on_klt = true; }
 void klt_register_hide() noexcept { weft_rt_on_klt = false; }
 
 }  // namespace weft::rt

@@ -23,6 +23,9 @@ extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) thre
 // Sets the calling thread's record; null removes it.
 void klt_register_set(Klt* klt) noexcept;
 
+// The calling thread's control block counts as a KLT's: only KLTs will use it.
+void klt_register_presume() noexcept;
+
 // The calling thread counts as having none, and keeps it where its frames still expect one.
 void klt_register_hide() noexcept;
 

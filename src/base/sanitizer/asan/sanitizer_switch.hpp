@@ -18,6 +18,11 @@ inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;
 
+// Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
+// variables of its own among the program's, which are not to be reset.
+inline const char* no_identities() noexcept { return nullptr; }
+inline constexpr bool kOwnThreadLocals = true;
+
 struct StackState {
   void* fake_stack = nullptr;  // saved while nothing runs on the stack
 };
@@ -35,6 +40,13 @@ __attribute__((no_sanitize("address"))) inline void before_switch(StackState& fr
 __attribute__((no_sanitize("address"))) inline void after_switch(StackState& to) noexcept {
   __sanitizer_finish_switch_fiber(to.fake_stack, nullptr, nullptr);
   to.fake_stack = nullptr;
+}
+
+// ASan knows a thread by its thread-local storage, and each one's stack.
+__attribute__((no_sanitize("address"))) inline void identity_changed(const void* low, size_t size) noexcept {
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, low, size);
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 }
 
 inline void acquire(void*) noexcept {}

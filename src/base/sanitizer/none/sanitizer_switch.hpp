@@ -14,6 +14,11 @@ inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it.
 inline constexpr bool kAllocatorKnowsFork = true;
 
+// Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
+// variables of its own among the program's, which are not to be reset.
+inline const char* no_identities() noexcept { return nullptr; }
+inline constexpr bool kOwnThreadLocals = false;
+
 // What a sanitizer wants to know about one stack.
 struct StackState {};
 
@@ -27,5 +32,7 @@ inline void after_switch(StackState&) noexcept {}
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 inline void stack_reused(void*, void*) noexcept {}
+// The thread pointer has become another one, and the caller runs on this stack.
+inline void identity_changed(const void*, size_t) noexcept {}
 
 }  // namespace weft::rt::san

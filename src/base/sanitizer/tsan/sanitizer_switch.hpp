@@ -17,6 +17,11 @@ inline constexpr unsigned kOwnThreads = 1;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;
 
+// Why ULTs cannot have identities of their own under this tool. And whether the tool has thread-local variables of its own
+// among the program's, which are not to be reset.
+inline const char* no_identities() noexcept { return "ThreadSanitizer keeps what it knows of a ULT in thread-local storage"; }
+inline constexpr bool kOwnThreadLocals = true;
+
 struct StackState {
   void* fiber = nullptr;
   bool owned = false;  // made here, not a thread's own
@@ -42,6 +47,7 @@ inline void stack_adopted(StackState& s) noexcept { s.fiber = __tsan_get_current
 }
 
 inline void after_switch(StackState&) noexcept {}
+inline void identity_changed(const void*, size_t) noexcept {}
 
 // The guard's handshake synchronises through membarrier(), which TSan does not know.
 inline void acquire(void* address) noexcept { __tsan_acquire(address); }

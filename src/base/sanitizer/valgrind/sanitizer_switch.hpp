@@ -18,6 +18,11 @@ inline constexpr bool kSignalsComeLate = false;
 inline constexpr unsigned kOwnThreads = 0;
 inline constexpr bool kAllocatorKnowsFork = true;
 
+// Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
+// variables of its own among the program's, which are not to be reset.
+inline const char* no_identities() noexcept { return RUNNING_ON_VALGRIND != 0 ? "Valgrind does not know the instruction that changes the thread pointer" : nullptr; }
+inline constexpr bool kOwnThreadLocals = false;
+
 struct StackState {
   unsigned id = 0;
 };
@@ -29,6 +34,7 @@ inline void stack_destroyed(StackState& state) noexcept { VALGRIND_STACK_DEREGIS
 inline void stack_adopted(StackState&) noexcept {}  // a thread's own: it knows those
 inline void before_switch(StackState&, StackState&, const void*, size_t, bool) noexcept {}
 inline void after_switch(StackState&) noexcept {}
+inline void identity_changed(const void*, size_t) noexcept {}
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 inline void stack_reused(void*, void*) noexcept {}

@@ -1,0 +1,167 @@
+#include "identity/c_library.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+
+#include <cstring>
+
+#include "arch/klt_register.hpp"
+#include "arch/thread_pointer.hpp"
+
+extern "C" int __cxa_thread_atexit_impl(void (*destructor)(void*), void* object, void* dso_symbol);
+extern "C" void* __dso_handle;
+
+namespace weft::rt {
+
+constinit CLibrary c_library;
+
+namespace {
+
+// As glibc describes a field: its size in bits, how many there are, its offset in bytes.
+struct Field {
+  uint32_t bits, count, offset;
+};
+
+template <class T>
+T find(const char* name) noexcept {
+  T found = reinterpret_cast<T>(dlsym(RTLD_DEFAULT, name));
+  if (found == nullptr && c_library.lacks == nullptr) c_library.lacks = name;
+  return found;
+}
+
+size_t offset_of(const char* name, uint32_t bits) noexcept {
+  const auto* field = find<const Field*>(name);
+  if (field == nullptr) return 0;
+  if (field->bits != bits && c_library.lacks == nullptr) c_library.lacks = name;
+  return field->offset;
+}
+
+void expect_size(const char* name, uint32_t bytes) noexcept {
+  const auto* size = find<const uint32_t*>(name);
+  if (size != nullptr && *size != bytes && c_library.lacks == nullptr) c_library.lacks = name;
+}
+
+ptrdiff_t from_thread_pointer(const void* address) noexcept {
+  return static_cast<ptrdiff_t>(reinterpret_cast<uintptr_t>(address) - thread_pointer());
+}
+
+void find_keys() noexcept {
+  const auto* blocks = find<const Field*>("_thread_db_pthread_specific");
+  const auto* block = find<const Field*>("_thread_db_pthread_key_data_level2_data");
+  c_library.keys = find<const char*>("__pthread_keys");
+  if (c_library.lacks != nullptr) return;
+  c_library.key_blocks = blocks->offset;
+  c_library.key_block_count = blocks->bits / 64;
+  c_library.keys_per_block = block->count;
+  expect_size("_thread_db_sizeof_pthread_key_data", sizeof(KeyValue));
+  expect_size("_thread_db_sizeof_pthread_key_struct", sizeof(KeyRecord));
+  if (offset_of("_thread_db_pthread_key_data_seq", 64) != offsetof(KeyValue, sequence) ||
+      offset_of("_thread_db_pthread_key_data_data", 64) != offsetof(KeyValue, value) ||
+      offset_of("_thread_db_pthread_key_struct_seq", 64) != offsetof(KeyRecord, sequence) ||
+      offset_of("_thread_db_pthread_key_struct_destr", 64) != offsetof(KeyRecord, destructor)) {
+    c_library.lacks = "_thread_db_pthread_key_data";
+  }
+}
+
+// struct dtv_slotinfo_list: a length, the next one, the slots.
+struct ModuleList {
+  size_t length;
+  const ModuleList* next;
+  TlsSlot slots[];
+};
+
+void find_modules() noexcept {
+  const auto* loader = find<const char*>("_rtld_global");
+  c_library.modules = loader + offset_of("_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", 64);
+  c_library.module_offset = offset_of("_thread_db_link_map_l_tls_offset", 64);
+  c_library.dtv = offset_of("_thread_db_pthread_dtvp", 64);
+  c_library.tid = offset_of("_thread_db_pthread_tid", 32);
+  expect_size("_thread_db_sizeof_dtv_slotinfo", sizeof(TlsSlot));
+  if (offset_of("_thread_db_dtv_slotinfo_list_next", 64) != offsetof(ModuleList, next) ||
+      find<const Field*>("_thread_db_dtv_slotinfo_list_slotinfo")->offset != offsetof(ModuleList, slots) ||
+      offset_of("_thread_db_dtv_slotinfo_gen", 64) != offsetof(TlsSlot, generation) ||
+      offset_of("_thread_db_dtv_slotinfo_map", 64) != offsetof(TlsSlot, module)) {
+    c_library.lacks = "_thread_db_dtv_slotinfo";
+  }
+}
+
+// The C library's own thread-local variables, of the calling thread.
+struct OwnVariables {
+  uintptr_t* first = nullptr;
+  size_t count = 0;
+};
+
+int find_block_of_errno(dl_phdr_info* object, size_t, void* found) noexcept {
+  const auto here = reinterpret_cast<uintptr_t>(&errno);
+  const auto block = reinterpret_cast<uintptr_t>(object->dlpi_tls_data);
+  for (const auto* header = object->dlpi_phdr; header != object->dlpi_phdr + object->dlpi_phnum; ++header) {
+    if (header->p_type != PT_TLS || block == 0 || here < block || here >= block + header->p_memsz) continue;
+    *static_cast<OwnVariables*>(found) = {reinterpret_cast<uintptr_t*>((block + 7) & ~uintptr_t{7}), header->p_memsz / 8};
+    return 1;
+  }
+  return 0;
+}
+
+// The word that is null without destructors, and not null with one. Its name is not exported.
+void find_tls_destructors() noexcept {
+  OwnVariables own;
+  dl_iterate_phdr(find_block_of_errno, &own);
+  constexpr size_t kMost = 512;
+  uintptr_t before[kMost], with[kMost];
+  c_library.lacks = "tls_dtor_list";
+  if (own.count == 0 || own.count > kMost) return;
+  free(malloc(1));  // malloc's variables are set by then
+  std::memcpy(before, own.first, own.count * sizeof *before);
+  if (__cxa_thread_atexit_impl([](void*) {}, nullptr, &__dso_handle) != 0) return;
+  std::memcpy(with, own.first, own.count * sizeof *with);
+  c_library.run_tls_destructors();
+  for (size_t i = 0; i < own.count; ++i) {
+    if (before[i] != 0 || with[i] == 0 || own.first[i] != 0) continue;
+    if (c_library.lacks == nullptr) {
+      c_library.lacks = "tls_dtor_list";  // two of them
+      return;
+    }
+    c_library.tls_destructors = from_thread_pointer(&own.first[i]);
+    c_library.lacks = nullptr;
+  }
+}
+
+}  // namespace
+
+const CLibrary& c_library_find() noexcept {
+  static const bool found = [] {
+    c_library.lacks = nullptr;
+    c_library.run_tls_destructors = find<void (*)()>("__call_tls_dtors");
+    find_keys();
+    if (c_library.lacks == nullptr) find_modules();
+    if (c_library.lacks == nullptr) find_tls_destructors();
+    c_library.on_klt = from_thread_pointer(&weft_rt_on_klt);
+    c_library.error = from_thread_pointer(&errno);
+    return true;
+  }();
+  static_cast<void>(found);
+  return c_library;
+}
+
+TlsSlot tls_slot(size_t module) noexcept {
+  const ModuleList* list;
+  std::memcpy(&list, c_library.modules, sizeof list);
+  for (; list != nullptr; list = __atomic_load_n(&list->next, __ATOMIC_ACQUIRE)) {
+    if (module < list->length) {
+      const TlsSlot& slot = list->slots[module];
+      return {__atomic_load_n(&slot.generation, __ATOMIC_RELAXED), __atomic_load_n(&slot.module, __ATOMIC_ACQUIRE)};
+    }
+    module -= list->length;
+  }
+  return {};
+}
+
+ptrdiff_t tls_offset(const TlsSlot& slot) noexcept {
+  ptrdiff_t offset;
+  std::memcpy(&offset, static_cast<const char*>(slot.module) + c_library.module_offset, sizeof offset);
+  return offset > 0 ? -offset : 0;  // -1: never anywhere fixed
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,90 @@
+// identity.hpp: identities that ULTs can own: thread control blocks of the C library's making. See README.md.
+#pragma once
+
+#include <linux/futex.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "os/futex.hpp"
+
+namespace weft::rt {
+
+// Lies on the stack of the thread whose control block it is: its *lender*.
+struct Identity {
+  uintptr_t thread_pointer;  // constant
+  robust_list_head* robust;  // constant: the list of robust mutexes that are held
+  // whoever owns it: the pool, or the unit
+  Identity* next = nullptr;       // parked
+  bool fresh = true;              // nothing has run on it yet
+  bool has_destructors = false;   // of what ended on it last
+  // the pool's lock
+  Identity* next_all = nullptr;
+  Identity* previous_all = nullptr;
+  pthread_t lender;
+  FutexWord ends{0};  // 1: the lender is to end
+};
+
+struct IdentityCounts {
+  unsigned most, parked, lent;
+  uint64_t made;
+};
+
+// ---- the pool -------------------------------------------------------------------------------------
+
+// Null: it can be done. Else why not, for people.
+const char* identity_unsupported() noexcept;
+
+void identity_set_most(unsigned most) noexcept;
+
+// Null: none is parked. Guard up, or inside the gate, in all three.
+Identity* identity_take() noexcept;
+// What ended on it has left no destructors. True: there are more than are kept now.
+bool identity_give_back(Identity* identity) noexcept;
+IdentityCounts identity_counts() noexcept;
+
+// ---- who needs one, and found none --------------------------------------------------------------------
+
+// Reads the news, counts itself in, has identity_make() called elsewhere, and sleeps until there is other news. Guard up, or inside
+// the gate, in the functions.
+extern FutexWord identity_news;
+void identity_wait_begins() noexcept;
+void identity_wait_ends() noexcept;
+// All that there may be are lent.
+bool identity_exhausted() noexcept;
+// How often the kernel has refused a thread.
+uint32_t identity_refusals() noexcept;
+
+// ---- on the thread that makes them, which carries no worker: it may allocate and wait ------------------
+
+// For those who wait, and some more. Inside the gate.
+void identity_make() noexcept;
+// Whether there are more than are kept.
+bool identity_surplus() noexcept;
+// Once in a while: ends some of those that nobody has needed since the last time.
+void identity_shrink() noexcept;
+
+// ---- the end --------------------------------------------------------------------------------------
+
+// Ends all lenders. Nobody runs on any.
+void identity_stop() noexcept;
+// Round a fork(): meanwhile the pool is whole.
+void identity_fork_begins() noexcept;
+void identity_fork_ends() noexcept;
+// In a forked child, where no lender is: all that is parked or lent is forgotten.
+void identity_forget() noexcept;
+// In a forked child whose only thread runs on this identity: what the kernel knows of the thread is put there, and the
+// identity becomes the thread's own. `before`: the thread pointer that the thread had before it was lent this one.
+void identity_becomes_native(uintptr_t before) noexcept;
+
+// ---- on the identity itself -------------------------------------------------------------------------
+
+// A new ULT begins: what the one before has set goes back. Guard up.
+void identity_begin(Identity* identity) noexcept;
+// Its function has ended: notes whether there are destructors to be run.
+void identity_note_end(Identity* identity) noexcept;
+// Runs the destructors of thread-local variables, and of keys. The user's code: guard down.
+void identity_run_destructors() noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,106 @@
+// lender.cpp: what a lender does: nothing, and so that nobody notices it.
+//
+// A ULT may use its thread-local storage at any time, on another KLT. So from lender_ready() on the lender touches none:
+// no errno, no function of the C library, no signal handler. The one exception is the signal with which the C library's
+// setuid() and its kin reach every thread: its handler makes a system call and wakes the caller.
+#include "identity/lender.hpp"
+
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "arch/klt_register.hpp"
+#include "arch/system_call.hpp"
+#include "arch/thread_pointer.hpp"
+#include "os/thread_locals.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr int kSetId = 33;          // SIGSETXID, the C library's own
+constexpr size_t kLenderStack = 16 * 1024;  // beyond the thread-local variables
+constexpr size_t kHandlerRoom = 8 * 1024;
+constexpr uint32_t kRegistrationFailed = static_cast<uint32_t>(RSEQ_CPU_ID_REGISTRATION_FAILED);
+constexpr size_t kRseqSize = 32;    // with which every C library registers it at least
+constexpr int kUnregister = 1;
+
+struct rseq* rseq_area(uintptr_t thread_pointer) noexcept {
+  return reinterpret_cast<struct rseq*>(thread_pointer + static_cast<uintptr_t>(__rseq_offset));
+}
+
+// With the raw system call: the C library's own would leave out its own signals, and cancellation acts on thread-local state.
+void block_signals() noexcept {
+  const uint64_t mask = ~(uint64_t{1} << (kSetId - 1));
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
+}
+
+// Not instrumented, and nothing in it may touch thread-local storage.
+__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sleep_until(FutexWord& word) noexcept {
+  while (word.load(std::memory_order_acquire) == 0) {
+    system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT_PRIVATE, 0, 0);
+  }
+}
+
+void* lender_main(void*) noexcept {
+  block_signals();
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  prctl(PR_SET_NAME, "weft-identity");
+  Identity identity{};
+  identity.thread_pointer = thread_pointer();
+  identity.lender = pthread_self();
+  size_t size = 0;
+  syscall(SYS_get_robust_list, 0, &identity.robust, &size);
+  rseq_unregister(identity.thread_pointer);
+  klt_register_presume();
+  lender_ready(&identity);
+  sleep_until(identity.ends);
+  return nullptr;
+}
+
+size_t stack_size() noexcept {
+  static const size_t size = [] {
+    const size_t frame = getauxval(AT_MINSIGSTKSZ);
+    return std::max(kLenderStack, frame + kHandlerRoom) + thread_locals();
+  }();
+  return size;
+}
+
+}  // namespace
+
+bool rseq_unregister(uintptr_t thread_pointer) noexcept {
+  if (__rseq_size == 0) return true;  // the C library has not registered any
+  struct rseq* area = rseq_area(thread_pointer);
+  const bool done = system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, kUnregister, RSEQ_SIG) == 0;
+  // The kernel does not know this area on whatever thread runs here: a critical section in it would never be aborted.
+  area->cpu_id = kRegistrationFailed;
+  return done;
+}
+
+bool rseq_register(uintptr_t thread_pointer) noexcept {
+  if (__rseq_size == 0) return true;
+  struct rseq* area = rseq_area(thread_pointer);
+  return system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, 0, RSEQ_SIG) == 0;
+}
+
+bool lender_start() noexcept {
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr) != 0) return false;
+  pthread_attr_setstacksize(&attr, stack_size());
+  pthread_attr_setguardsize(&attr, 0);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attr, lender_main, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attr);
+  return started;
+}
+
+}  // namespace weft::rt

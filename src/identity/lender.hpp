@@ -1,0 +1,20 @@
+// lender.hpp: the thread whose control block an identity is.
+#pragma once
+
+#include "identity/identity.hpp"
+
+namespace weft::rt {
+
+// Starts one. It calls lender_ready() with the identity, and sleeps until Identity::ends. False: the kernel refuses.
+// Precondition: c_library_find(). Not on a ULT.
+bool lender_start() noexcept;
+
+// Defined by the pool.
+void lender_ready(Identity* identity) noexcept;
+
+// The kernel's per-CPU area of the calling thread, which lies in the C library's record at this thread pointer. False:
+// the kernel does not do it.
+bool rseq_unregister(uintptr_t thread_pointer) noexcept;
+bool rseq_register(uintptr_t thread_pointer) noexcept;
+
+}  // namespace weft::rt

@@ -1,0 +1,282 @@
+// pool.cpp: identities that are parked, and how there come to be more or fewer.
+#include <locale.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "arch/klt_register.hpp"
+#include "arch/system_call.hpp"
+#include "arch/thread_pointer.hpp"
+#include "base/spin_lock.hpp"
+#include "identity/c_library.hpp"
+#include "identity/identity.hpp"
+#include "identity/lender.hpp"
+#include "identity/robust.hpp"
+#include "identity/values.hpp"
+#include "sanitizer_switch.hpp"
+
+namespace weft::rt {
+
+constinit FutexWord identity_news{0};
+
+namespace {
+
+constexpr unsigned kKept = 32;   // parked ones that stay for good
+constexpr unsigned kMostAtOnce = 64;
+
+struct IdentityPool {
+  SpinLock lock;
+  // under the lock
+  Identity* parked = nullptr;
+  Identity* all = nullptr;
+  Identity* ending = nullptr;  // not to be used again; linked by `next`
+  unsigned parked_count = 0;
+  unsigned alive = 0;     // with those that are only starting, without those that end
+  unsigned starting = 0;
+  unsigned fewest = 0;    // parked, since the last time that it was looked at
+  unsigned most = 0;
+  uint64_t made = 0;
+  bool outdated = true;   // values_learn() is to be called
+  const char* lacks = nullptr;  // what the C library lacks
+  // any thread
+  std::atomic<unsigned> waiting{0};
+  std::atomic<uint32_t> refusals{0};
+};
+constinit IdentityPool pool;
+
+class Locked {
+ public:
+  Locked() noexcept { pool.lock.lock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  ~Locked() { pool.lock.unlock(); }
+};
+
+void tell_news() noexcept {
+  // Release, pairs with the acquire of whoever reads the news before it looks for a parked one.
+  identity_news.fetch_add(1, std::memory_order_release);
+  system_call(SYS_futex, reinterpret_cast<long>(&identity_news), FUTEX_WAKE_PRIVATE, INT_MAX, 0);
+}
+
+// Under the lock.
+void park(Identity* identity) noexcept {
+  identity->next = pool.parked;
+  pool.parked = identity;
+  ++pool.parked_count;
+}
+
+Identity* unpark() noexcept {
+  Identity* identity = pool.parked;
+  if (identity == nullptr) return nullptr;
+  pool.parked = identity->next;
+  --pool.parked_count;
+  pool.fewest = std::min(pool.fewest, pool.parked_count);
+  return identity;
+}
+
+void let_end(Identity* identity) noexcept {
+  identity->next = pool.ending;
+  pool.ending = identity;
+  --pool.alive;
+}
+
+void unlist(Identity* identity) noexcept {
+  if (identity->previous_all != nullptr) identity->previous_all->next_all = identity->next_all;
+  if (identity->next_all != nullptr) identity->next_all->previous_all = identity->previous_all;
+  if (pool.all == identity) pool.all = identity->next_all;
+}
+
+void end_lender(Identity* identity) noexcept {
+  const pthread_t lender = identity->lender;
+  identity->ends.store(1, std::memory_order_release);
+  futex_wake(identity->ends, 1);
+  pthread_join(lender, nullptr);
+}
+
+Identity* take_ending() noexcept {
+  const Locked locked;
+  Identity* identity = pool.ending;
+  if (identity == nullptr) return nullptr;
+  pool.ending = identity->next;
+  unlist(identity);
+  return identity;
+}
+
+// How many to start for those who wait; some more where many are in use.
+unsigned to_start() noexcept {
+  const Locked locked;
+  const unsigned waiting = pool.waiting.load(std::memory_order_acquire);
+  const unsigned coming = pool.parked_count + pool.starting;
+  if (waiting <= coming) return 0;
+  const unsigned wish = std::max(waiting - coming, std::min(pool.alive / 2, kMostAtOnce));
+  return std::min(wish, pool.most - std::min(pool.most, pool.alive));
+}
+
+void count_starting(int by) noexcept {
+  const Locked locked;
+  pool.starting += static_cast<unsigned>(by);
+  pool.alive += static_cast<unsigned>(by);
+}
+
+void learn() noexcept {
+  thread_pointer_setup();
+  const char* lacks = c_library_find().lacks;
+  if (lacks == nullptr) values_learn();
+  const Locked locked;
+  if (lacks == nullptr) values_publish();
+  pool.lacks = lacks;
+  pool.outdated = false;
+}
+
+bool outdated() noexcept {
+  const Locked locked;
+  return pool.outdated;
+}
+
+}  // namespace
+
+void lender_ready(Identity* identity) noexcept {
+  pool.lock.lock();
+  --pool.starting;
+  ++pool.made;
+  identity->next_all = pool.all;
+  if (pool.all != nullptr) pool.all->previous_all = identity;
+  pool.all = identity;
+  park(identity);
+  pool.lock.unlock();
+  // From here on somebody may use this thread's control block.
+  tell_news();
+}
+
+const char* identity_unsupported() noexcept {
+  if (const char* why = san::no_identities()) return why;
+  const Locked locked;
+  return pool.lacks;
+}
+
+void identity_set_most(unsigned most) noexcept { pool.most = most; }
+
+Identity* identity_take() noexcept {
+  const Locked locked;
+  return unpark();
+}
+
+bool identity_give_back(Identity* identity) noexcept {
+  const Locked locked;
+  // A sanitizer's own thread-local variables lie among the program's.
+  const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
+  if (again) {
+    if (!identity->fresh) values_reset(identity->thread_pointer);
+    identity->fresh = true;
+    park(identity);
+    // One that was given back may be what somebody waits for.
+    identity_news.fetch_add(1, std::memory_order_release);
+  } else {
+    pool.outdated = true;
+    let_end(identity);
+  }
+  return pool.parked_count > kKept || pool.ending != nullptr || pool.waiting.load(std::memory_order_relaxed) != 0;
+}
+
+IdentityCounts identity_counts() noexcept {
+  const Locked locked;
+  return {pool.most, pool.parked_count, pool.alive - pool.parked_count - pool.starting, pool.made};
+}
+
+void identity_wait_begins() noexcept { pool.waiting.fetch_add(1, std::memory_order_acq_rel); }
+void identity_wait_ends() noexcept { pool.waiting.fetch_sub(1, std::memory_order_acq_rel); }
+
+bool identity_exhausted() noexcept {
+  const Locked locked;
+  return pool.parked_count + pool.starting == 0 && pool.alive >= pool.most;
+}
+
+uint32_t identity_refusals() noexcept { return pool.refusals.load(std::memory_order_acquire); }
+
+void identity_make() noexcept {
+  while (Identity* identity = take_ending()) end_lender(identity);
+  if (pool.waiting.load(std::memory_order_acquire) == 0) return;
+  if (outdated()) learn();
+  unsigned wish = to_start();
+  for (; wish > 0 && c_library.lacks == nullptr; --wish) {
+    count_starting(1);
+    if (lender_start()) continue;
+    count_starting(-1);
+    break;
+  }
+  if (wish > 0) pool.refusals.fetch_add(1, std::memory_order_release);
+  tell_news();
+}
+
+bool identity_surplus() noexcept {
+  const Locked locked;
+  return pool.parked_count > kKept;
+}
+
+void identity_shrink() noexcept {
+  {
+    const Locked locked;
+    const unsigned idle = std::min(pool.fewest, pool.parked_count);
+    for (unsigned n = idle > kKept ? (idle - kKept + 1) / 2 : 0; n > 0; --n) let_end(unpark());
+    pool.fewest = pool.parked_count;
+  }
+  identity_make();
+}
+
+namespace {
+
+// Nobody starts others, and those depend on nobody. Returns with the lock.
+void wait_for_starting() noexcept {
+  for (;;) {
+    pool.lock.lock();
+    if (pool.starting == 0) return;
+    pool.lock.unlock();
+    sched_yield();
+  }
+}
+
+}  // namespace
+
+void identity_stop() noexcept {
+  wait_for_starting();
+  pool.lock.unlock();
+  while (Identity* identity = pool.all) {
+    pool.all = identity->next_all;
+    end_lender(identity);
+  }
+  identity_forget();
+}
+
+void identity_forget() noexcept {
+  pool.lock.unlock();
+  pool.parked = pool.all = pool.ending = nullptr;
+  pool.parked_count = pool.alive = pool.starting = pool.fewest = 0;
+  pool.outdated = true;
+  pool.waiting.store(0, std::memory_order_relaxed);
+}
+
+// Lenders that are only starting may hold a lock of a sanitizer's. The gate is closed.
+void identity_fork_begins() noexcept { wait_for_starting(); }
+void identity_fork_ends() noexcept { pool.lock.unlock(); }
+
+void identity_becomes_native(uintptr_t before) noexcept {
+  rseq_unregister(before);
+  rseq_register(thread_pointer());
+}
+
+void identity_begin(Identity* identity) noexcept {
+  if (!identity->fresh) return;
+  identity->fresh = false;
+  uselocale(LC_GLOBAL_LOCALE);  // also its tables of characters, which lie in thread-local variables
+}
+
+void identity_note_end(Identity* identity) noexcept {
+  robust_release(identity->robust, identity->thread_pointer);
+  identity->has_destructors = values_have_destructors(identity->thread_pointer);
+}
+
+void identity_run_destructors() noexcept { values_run_destructors(); }
+
+}  // namespace weft::rt

@@ -1,0 +1,119 @@
+#include "worker/identity.hpp"
+
+#include <sys/syscall.h>
+
+#include <mutex>
+
+#include "api/handles.hpp"
+#include "arch/system_call.hpp"
+#include "klt/guard.hpp"
+#include "klt/no_preemption.hpp"
+#include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
+
+namespace weft::rt {
+namespace {
+
+// With the guard up, or inside the gate.
+template <class F>
+auto in_section(F f) noexcept {
+  Worker* worker = section_enter();
+  const auto result = f();
+  section_leave(worker);
+  return result;
+}
+
+bool start_maker() noexcept {
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  return spare_maker_start();
+}
+
+// Counted in: others make some for it. WEFT_ERR_BUSY: not yet.
+int look_for_one(Identity*& identity, uint32_t refusals) noexcept {
+  return in_section([&] {
+    identity = identity_take();
+    if (identity != nullptr) return WEFT_OK;
+    if (identity_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
+    if (identity_exhausted()) return WEFT_ERR_LIMIT;
+    return identity_refusals() != refusals ? WEFT_ERR_NO_KLT : WEFT_ERR_BUSY;
+  });
+}
+
+// The maker's thread holds nothing that a ULT waits for, and waits for none. Here the guard is down: a tick, or whoever
+// sees that this thread sleeps, takes the worker along.
+int wait_for_one(Identity*& identity) noexcept {
+  if (!start_maker()) return WEFT_ERR_NO_KLT;
+  const uint32_t refusals = identity_refusals();
+  identity_wait_begins();
+  int error;
+  for (;;) {
+    // Acquire, pairs with the release of whoever has news.
+    const uint32_t news = identity_news.load(std::memory_order_acquire);
+    error = look_for_one(identity, refusals);
+    if (error != WEFT_ERR_BUSY) break;
+    spare_maker_call();
+    system_call(SYS_futex, reinterpret_cast<long>(&identity_news), FUTEX_WAIT_PRIVATE, static_cast<long>(news), 0);
+  }
+  identity_wait_ends();
+  return error;
+}
+
+void run_destructors(void*) { identity_run_destructors(); }
+
+}  // namespace
+
+int identity_acquire(Identity*& identity) noexcept {
+  if (identity_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
+  identity = in_section(identity_take);
+  return identity != nullptr ? WEFT_OK : wait_for_one(identity);
+}
+
+void release_identity(Unit* unit) noexcept {
+  if (!unit_owns(unit, own::kIdentity)) return;
+  unit->cold.own &= static_cast<uint8_t>(~own::kIdentity);
+  Identity* identity = unit->identity;
+  unit->exceptions[0] = nullptr;
+  if (identity_give_back(identity)) spare_maker_look();
+}
+
+bool end_values_of_identity(Unit* unit) noexcept {
+  if (!unit_owns(unit, own::kIdentity) || !unit->identity->has_destructors) return true;
+  Worker* worker = section_enter();
+  const Unit* self = worker != nullptr ? klt_current() : nullptr;
+  const bool waits = worker == nullptr || (self != nullptr && !unit_is(self, flag::kTasklet | flag::kInPlace));
+  // Its own pool may be gone.
+  unit->pool.store(worker != nullptr ? worker->home : foreign_home(), std::memory_order_relaxed);
+  if (!waits) unit->flags.set(flag::kDetached);
+  section_leave(worker);
+  const weft_unit_t handle = to_handle(unit);
+  weft_revive(handle, run_destructors, nullptr);
+  if (waits) weft_join(handle);
+  return waits;
+}
+
+void identity_body_ends(Unit* unit) noexcept {
+  if (!unit_owns(unit, own::kIdentity)) return;
+  if (unit_is(unit, flag::kDetached)) identity_run_destructors();
+  identity_note_end(unit->identity);
+}
+
+void enter_own_state(Worker* worker, const Unit* host) noexcept {
+  const uint8_t what = host->cold.own;
+  if ((what & own::kFp) != 0) {
+    worker->fp = fp_save();
+    fp_restore(host->cold.fp);
+  }
+  if ((what & own::kIdentity) != 0) put_on_identity(host);
+}
+
+void leave_own_state(Worker* worker, Unit* host) noexcept {
+  const uint8_t what = host->cold.own;
+  if ((what & own::kFp) != 0) {
+    host->cold.fp = fp_save();
+    fp_restore(worker->fp);
+  }
+  if ((what & own::kIdentity) != 0) take_off_identity();
+}
+
+}  // namespace weft::rt

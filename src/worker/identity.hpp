@@ -1,0 +1,44 @@
+// identity.hpp (worker): identities on their way to and from units.
+#pragma once
+
+#include "arch/thread_pointer.hpp"
+#include "identity/identity.hpp"
+#include "worker/worker.hpp"
+
+namespace weft::rt {
+
+// One for a unit that is about to be made. Waits where more threads must be started first. Guard down. Errors:
+// UNSUPPORTED, LIMIT, NO_KLT.
+int identity_acquire(Identity*& identity) noexcept;
+// Of a unit that ends, has ended or never began. Guard up, or inside the gate.
+void release_identity(Unit* unit) noexcept;
+
+// Of a unit that has terminated and is freed next: what has destructors among its values is destroyed, by a ULT on that identity.
+// Waits for it where the caller can; a scheduler cannot. False: the unit will free itself. Guard down.
+bool end_values_of_identity(Unit* unit) noexcept;
+
+// On the unit's own stack, after its function. Guard down.
+void identity_body_ends(Unit* unit) noexcept;
+
+// ---- switches: guard up ---------------------------------------------------------------------------
+
+// To read it costs a hundredth of writing it.
+[[gnu::always_inline]] inline void put_on_identity(const Unit* host) noexcept {
+  const uintptr_t its = host->identity->thread_pointer;
+  if (thread_pointer() != its) thread_pointer_set(its);
+  san::identity_changed(host->stack->low, host->stack->usable());
+}
+[[gnu::always_inline]] inline void take_off_identity() noexcept { thread_pointer_set(klt_thread_pointer()); }
+
+// What the unit has of its own, and what its worker has of that meanwhile.
+[[gnu::noinline]] void enter_own_state(Worker* worker, const Unit* host) noexcept;
+[[gnu::noinline]] void leave_own_state(Worker* worker, Unit* host) noexcept;
+
+[[gnu::always_inline]] inline void enter_own(Worker* worker, const Unit* host) noexcept {
+  if (__builtin_expect(unit_is(host, flag::kOwnState), 0)) enter_own_state(worker, host);
+}
+[[gnu::always_inline]] inline void leave_own(Worker* worker, Unit* host) noexcept {
+  if (__builtin_expect(unit_is(host, flag::kOwnState), 0)) leave_own_state(worker, host);
+}
+
+}  // namespace weft::rt
