@@ -1,6 +1,6 @@
 """What is measured, and what is to be reached. run.py runs it, report.py draws it."""
 
-LIBRARIES = ["weft", "weft_unaware", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
+LIBRARIES = ["weft", "weft_unaware", "weft_worker", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
              "tbb", "boost_fiber", "libgomp", "libomp", "pthread", "go"]
 
 TITLES = {
@@ -30,6 +30,8 @@ TITLES = {
     "block_mixed": "64 ULTs that compute and read from pipes, per round of one ULT",
     "block_heat": "Computing while files are written and read",
     "block_overhead": "Slow-down by awareness of blocking where nothing blocks",
+    "identity_yield": "Yield between two ULTs with identities of their own, on one worker",
+    "identity_create_join": "Create and join ULTs with identities of their own, 256 in flight",
 }
 
 
@@ -103,6 +105,8 @@ def cases():
     for workers in (1, 2):
         yield "init_finalize", workers, {}
     yield from blocking_cases()
+    yield "identity_yield", 1, {}
+    yield "identity_create_join", 1, {"d": "0", "join": "oldest_first"}
 
 
 # Where a library would take minutes it gets a smaller problem: the row says so in its params.
@@ -179,6 +183,7 @@ TARGETS = [
     ("block_mixed", 2, {"what": "cpu"}, ("faster", "go", 1)),
     ("block_heat", 2, {"what": "both"}, ("times", {"what": "bound"}, 1.1)),
     ("block_overhead", 2, {}, ("at_most", 0.005)),
+    ("identity_create_join", 1, {}, ("at_most", 150)),
 ]
 
 

@@ -6,7 +6,8 @@ import math
 
 import matrix
 
-NAMES = {"weft": "Weft", "weft_unaware": "Weft, not aware of blocking", "weft_abt": "Weft through abt.h",
+NAMES = {"weft": "Weft", "weft_unaware": "Weft, not aware of blocking", "weft_worker": "Weft, worker identity",
+         "weft_abt": "Weft through abt.h",
          "argobots": "Argobots", "massivethreads": "MassiveThreads",
          "qthreads": "Qthreads", "lace": "Lace", "libfork": "libfork", "tbb": "oneTBB",
          "boost_fiber": "Boost.Fiber", "libgomp": "libgomp", "libomp": "libomp",
