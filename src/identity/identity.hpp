@@ -40,13 +40,13 @@ void identity_set_most(unsigned most) noexcept;
 
 // Null: none is parked. Guard up, or inside the gate, in all three.
 Identity* identity_take() noexcept;
-// What ended on it has left no destructors. True: there are more than are kept now.
-bool identity_give_back(Identity* identity) noexcept;
+// What ended on it has left no destructors.
+void identity_give_back(Identity* identity) noexcept;
 IdentityCounts identity_counts() noexcept;
 
 // ---- who needs one, and found none --------------------------------------------------------------------
 
-// Reads the news, counts itself in, has identity_make() called elsewhere, and sleeps until there is other news. Guard up, or inside
+// Counts itself in, reads the news, calls the keeper, and sleeps until there is other news. Guard up, or inside
 // the gate, in the functions.
 extern FutexWord identity_news;
 void identity_wait_begins() noexcept;
@@ -55,10 +55,13 @@ void identity_wait_ends() noexcept;
 bool identity_exhausted() noexcept;
 // How often the kernel has refused a thread.
 uint32_t identity_refusals() noexcept;
+// Anybody. Async-signal-safe, both.
+bool identity_waits() noexcept;
+void identity_refused() noexcept;
 
-// ---- on the thread that makes them, which carries no worker: it may allocate and wait ------------------
+// ---- the keeper's: see keeper.hpp -------------------------------------------------------------------
 
-// For those who wait, and some more. Inside the gate.
+// For those who wait, and some more.
 void identity_make() noexcept;
 // Whether there are more than are kept.
 bool identity_surplus() noexcept;

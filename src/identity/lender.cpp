@@ -60,6 +60,8 @@ void* lender_main(void*) noexcept {
   klt_register_presume();
   lender_ready(&identity);
   sleep_until(identity.ends);
+  // It is a thread of its own again: what is destroyed at its end may call Weft.
+  klt_register_hide();
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "base/spin_lock.hpp"
 #include "identity/c_library.hpp"
 #include "identity/identity.hpp"
+#include "identity/keeper.hpp"
 #include "identity/lender.hpp"
 #include "identity/robust.hpp"
 #include "identity/values.hpp"
@@ -163,7 +164,7 @@ Identity* identity_take() noexcept {
   return unpark();
 }
 
-bool identity_give_back(Identity* identity) noexcept {
+void identity_give_back(Identity* identity) noexcept {
   const Locked locked;
   // A sanitizer's own thread-local variables lie among the program's.
   const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
@@ -177,7 +178,7 @@ bool identity_give_back(Identity* identity) noexcept {
     pool.outdated = true;
     let_end(identity);
   }
-  return pool.parked_count > kKept || pool.ending != nullptr || pool.waiting.load(std::memory_order_relaxed) != 0;
+  if (pool.parked_count == kKept + 1 || pool.ending != nullptr || identity_waits()) keeper_call();
 }
 
 IdentityCounts identity_counts() noexcept {
@@ -206,7 +207,14 @@ void identity_make() noexcept {
     count_starting(-1);
     break;
   }
-  if (wish > 0) pool.refusals.fetch_add(1, std::memory_order_release);
+  if (wish > 0) return identity_refused();
+  tell_news();
+}
+
+bool identity_waits() noexcept { return pool.waiting.load(std::memory_order_acquire) != 0; }
+
+void identity_refused() noexcept {
+  pool.refusals.fetch_add(1, std::memory_order_release);
   tell_news();
 }
 
@@ -240,6 +248,7 @@ void wait_for_starting() noexcept {
 }  // namespace
 
 void identity_stop() noexcept {
+  keeper_stop();
   wait_for_starting();
   pool.lock.unlock();
   while (Identity* identity = pool.all) {
@@ -250,6 +259,7 @@ void identity_stop() noexcept {
 }
 
 void identity_forget() noexcept {
+  keeper_forget();
   pool.lock.unlock();
   pool.parked = pool.all = pool.ending = nullptr;
   pool.parked_count = pool.alive = pool.starting = pool.fewest = 0;
@@ -257,8 +267,14 @@ void identity_forget() noexcept {
   pool.waiting.store(0, std::memory_order_relaxed);
 }
 
-// Lenders that are only starting may hold a lock of a sanitizer's. The gate is closed.
-void identity_fork_begins() noexcept { wait_for_starting(); }
+// A lender that is only starting may hold a lock of a sanitizer's. The C library sees to its own.
+void identity_fork_begins() noexcept {
+  if (san::kOwnThreadLocals) {
+    wait_for_starting();
+  } else {
+    pool.lock.lock();
+  }
+}
 void identity_fork_ends() noexcept { pool.lock.unlock(); }
 
 void identity_becomes_native(uintptr_t before) noexcept {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "identity/c_library.hpp"
+#include "sanitizer_switch.hpp"
 
 namespace weft::rt {
 namespace {
@@ -27,6 +28,7 @@ struct Image {
 // By the number of the module. The last one is there to be seen when it is no longer empty.
 struct Images {
   std::vector<Image> of;
+  std::vector<bool> tools_keys;
   bool complete = false;
 };
 // Not destroyed at the end of the process: ULTs may end later.
@@ -92,8 +94,11 @@ const KeyRecord& key_record(size_t key) noexcept {
   return reinterpret_cast<const KeyRecord*>(c_library.keys)[key];
 }
 
+// A sanitizer's key, whose destructor would end what it knows of the lender: it has a value in threads that have done nothing.
+bool is_tools(size_t key) noexcept { return key < images.tools_keys.size() && images.tools_keys[key]; }
+
 bool to_be_destroyed(size_t key, const KeyValue& value) noexcept {
-  return value.value != nullptr && value.sequence == key_record(key).sequence && key_record(key).destructor != nullptr;
+  return value.value != nullptr && !is_tools(key) && value.sequence == key_record(key).sequence && key_record(key).destructor != nullptr;
 }
 
 }  // namespace
@@ -102,6 +107,11 @@ void values_learn() noexcept {
   learnt.of.clear();
   learnt.complete = true;
   dl_iterate_phdr(learn_module, nullptr);
+  if (!san::kOwnThreadLocals) return;
+  learnt.tools_keys.assign(c_library.key_block_count * c_library.keys_per_block, false);
+  for (size_t key = 0; key < learnt.tools_keys.size(); ++key) {
+    learnt.tools_keys[key] = pthread_getspecific(static_cast<pthread_key_t>(key)) != nullptr;
+  }
 }
 
 void values_publish() noexcept { std::swap(images, learnt); }
@@ -141,7 +151,7 @@ void values_run_destructors() noexcept {
     more = false;
     for (size_t key = 0; key < keys; ++key) {
       void* value = pthread_getspecific(static_cast<pthread_key_t>(key));
-      if (value == nullptr) continue;
+      if (value == nullptr || is_tools(key)) continue;
       void (*destructor)(void*) = key_record(key).destructor;
       pthread_setspecific(static_cast<pthread_key_t>(key), nullptr);
       if (destructor == nullptr) continue;

@@ -6,6 +6,7 @@
 
 #include "api/handles.hpp"
 #include "arch/system_call.hpp"
+#include "identity/keeper.hpp"
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
 #include "worker/runtime.hpp"
@@ -23,10 +24,12 @@ auto in_section(F f) noexcept {
   return result;
 }
 
-bool start_maker() noexcept {
+// Where ULTs may be preempted with locks of the C library's, the maker of spare KLTs starts it: it carries no worker.
+bool start_keeper() noexcept {
+  if (keeper_runs() || spare_maker_tid() != 0) return true;
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
-  return spare_maker_start();
+  return keeper_start();
 }
 
 // Counted in: others make some for it. WEFT_ERR_BUSY: not yet.
@@ -40,19 +43,20 @@ int look_for_one(Identity*& identity, uint32_t refusals) noexcept {
   });
 }
 
-// The maker's thread holds nothing that a ULT waits for, and waits for none. Here the guard is down: a tick, or whoever
-// sees that this thread sleeps, takes the worker along.
+// The keeper may wait for a lock of malloc's that a preempted ULT holds. Here the guard is down: a tick, or whoever sees
+// that this thread sleeps, takes the worker along, and that ULT goes on.
 int wait_for_one(Identity*& identity) noexcept {
-  if (!start_maker()) return WEFT_ERR_NO_KLT;
   const uint32_t refusals = identity_refusals();
   identity_wait_begins();
+  if (!start_keeper()) identity_refused();
   int error;
   for (;;) {
     // Acquire, pairs with the release of whoever has news.
     const uint32_t news = identity_news.load(std::memory_order_acquire);
     error = look_for_one(identity, refusals);
     if (error != WEFT_ERR_BUSY) break;
-    spare_maker_call();
+    keeper_call();
+    if (!keeper_runs()) spare_maker_call();
     system_call(SYS_futex, reinterpret_cast<long>(&identity_news), FUTEX_WAIT_PRIVATE, static_cast<long>(news), 0);
   }
   identity_wait_ends();
@@ -74,7 +78,7 @@ void release_identity(Unit* unit) noexcept {
   unit->cold.own &= static_cast<uint8_t>(~own::kIdentity);
   Identity* identity = unit->identity;
   unit->exceptions[0] = nullptr;
-  if (identity_give_back(identity)) spare_maker_look();
+  identity_give_back(identity);
 }
 
 bool end_values_of_identity(Unit* unit) noexcept {
@@ -113,7 +117,7 @@ void leave_own_state(Worker* worker, Unit* host) noexcept {
     host->cold.fp = fp_save();
     fp_restore(worker->fp);
   }
-  if ((what & own::kIdentity) != 0) take_off_identity();
+  if ((what & own::kIdentity) != 0) take_off_identity(host);
 }
 
 }  // namespace weft::rt

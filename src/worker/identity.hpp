@@ -28,7 +28,10 @@ void identity_body_ends(Unit* unit) noexcept;
   if (thread_pointer() != its) thread_pointer_set(its);
   san::identity_changed(host->stack->low, host->stack->usable());
 }
-[[gnu::always_inline]] inline void take_off_identity() noexcept { thread_pointer_set(klt_thread_pointer()); }
+[[gnu::always_inline]] inline void take_off_identity(const Unit* host) noexcept {
+  thread_pointer_set(klt_thread_pointer());
+  san::identity_changed(host->stack->low, host->stack->usable());
+}
 
 // What the unit has of its own, and what its worker has of that meanwhile.
 [[gnu::noinline]] void enter_own_state(Worker* worker, const Unit* host) noexcept;

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "identity/identity.hpp"
+#include "identity/keeper.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
@@ -54,21 +55,7 @@ void make_spares() noexcept {
 void end_surplus() noexcept {
   gate_enter();
   if (klt_spares() > spares_wanted()) klt_end_spare();
-  identity_shrink();
   gate_leave();
-}
-
-void make_identities() noexcept {
-  gate_enter();
-  identity_make();
-  gate_leave();
-}
-
-bool surplus_of_identities() noexcept {
-  gate_enter();
-  const bool surplus = identity_surplus();
-  gate_leave();
-  return surplus;
 }
 
 void* maker_main(void*) noexcept {
@@ -81,9 +68,9 @@ void* maker_main(void*) noexcept {
     const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
     if (now == kEnd) return nullptr;
     if (now == kMore) make_spares();
-    make_identities();
+    if (identity_waits() && !keeper_start()) identity_refused();
     preempt_look_for_stuck();
-    if (klt_spares() <= spares_wanted() && !surplus_of_identities()) {
+    if (klt_spares() <= spares_wanted()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
       end_surplus();

@@ -500,7 +500,7 @@ struct SavedScheduler {
   if (me != nullptr) {
     if (me->host->stack == nullptr) detach_stack(worker, me);
     save_exceptions(me);
-    if (unit_owns(me->host, own::kIdentity)) take_off_identity();
+    if (unit_owns(me->host, own::kIdentity)) take_off_identity(me->host);
   }
   SavedScheduler saved{me, worker->scheduling, worker->parent, worker->parent_stack,
                        me != nullptr ? me->host->stack : worker->sched_stack, Context{}};

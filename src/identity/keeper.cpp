@@ -1,0 +1,66 @@
+#include "identity/keeper.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "identity/identity.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr uint64_t kKeepNs = 1'000'000'000;
+
+enum Wish : uint32_t { kNothing, kLook, kEnd };
+enum State : uint32_t { kNone, kStarting, kRuns };
+
+constinit FutexWord wish{kNothing};
+constinit std::atomic<uint32_t> state{kNone};
+pthread_t keeper;  // written by whoever starts it, read by whoever stops it
+
+void* keeper_main(void*) noexcept {
+  for (;;) {
+    // Acquire, pairs with the release of whoever wishes.
+    if (wish.exchange(kNothing, std::memory_order_acquire) == kEnd) return nullptr;
+    identity_make();
+    if (!identity_surplus()) {
+      futex_wait(wish, kNothing);
+    } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
+      identity_shrink();
+    }
+  }
+}
+
+}  // namespace
+
+bool keeper_start() noexcept {
+  uint32_t none = kNone;
+  if (!state.compare_exchange_strong(none, kStarting, std::memory_order_acq_rel)) return true;
+  wish.store(kLook, std::memory_order_relaxed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool started = pthread_create(&keeper, nullptr, keeper_main, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  state.store(started ? kRuns : kNone, std::memory_order_release);
+  return started;
+}
+
+bool keeper_runs() noexcept { return state.load(std::memory_order_acquire) == kRuns; }
+
+void keeper_call() noexcept {
+  uint32_t nothing = kNothing;
+  // It has to end, or has something to do already: let it.
+  if (wish.compare_exchange_strong(nothing, kLook, std::memory_order_release)) futex_wake(wish, 1);
+}
+
+void keeper_stop() noexcept {
+  if (!keeper_runs()) return;
+  wish.store(kEnd, std::memory_order_release);
+  futex_wake(wish, 1);
+  pthread_join(keeper, nullptr);
+  keeper_forget();
+}
+
+void keeper_forget() noexcept { state.store(kNone, std::memory_order_relaxed); }
+
+}  // namespace weft::rt
