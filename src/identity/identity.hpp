@@ -19,6 +19,7 @@ struct Identity {
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet
   bool has_destructors = false;   // of what ended on it last
+  bool has_keys = false;          // the same: values of keys
   // the pool's lock
   Identity* next_all = nullptr;
   Identity* previous_all = nullptr;

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "identity/identity.hpp"
+#include "klt/process_gate.hpp"
 
 namespace weft::rt {
 namespace {
@@ -17,15 +18,25 @@ constinit FutexWord wish{kNothing};
 constinit std::atomic<uint32_t> state{kNone};
 pthread_t keeper;  // written by whoever starts it, read by whoever stops it
 
+// A sanitizer whose allocator does not know of fork() leaves its locks in the child as they are: then the gate waits for us. Else it
+// does not, since we may wait for a lock that a ULT holds which the gate keeps out.
+template <class F>
+void outside_of_forks(F&& f) noexcept {
+  if (!san::kAllocatorKnowsFork) gate_enter();
+  f();
+  if (!san::kAllocatorKnowsFork) gate_leave();
+}
+
 void* keeper_main(void*) noexcept {
+  state.store(kRuns, std::memory_order_release);
   for (;;) {
     // Acquire, pairs with the release of whoever wishes.
     if (wish.exchange(kNothing, std::memory_order_acquire) == kEnd) return nullptr;
-    identity_make();
+    outside_of_forks(identity_make);
     if (!identity_surplus()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
-      identity_shrink();
+      outside_of_forks(identity_shrink);
     }
   }
 }
@@ -41,9 +52,11 @@ bool keeper_start() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const bool started = pthread_create(&keeper, nullptr, keeper_main, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  state.store(started ? kRuns : kNone, std::memory_order_release);
+  if (!started) state.store(kNone, std::memory_order_release);
   return started;
 }
+
+bool keeper_is_starting() noexcept { return state.load(std::memory_order_acquire) == kStarting; }
 
 bool keeper_runs() noexcept { return state.load(std::memory_order_acquire) == kRuns; }
 
@@ -54,7 +67,7 @@ void keeper_call() noexcept {
 }
 
 void keeper_stop() noexcept {
-  if (!keeper_runs()) return;
+  if (state.load(std::memory_order_acquire) == kNone) return;
   wish.store(kEnd, std::memory_order_release);
   futex_wake(wish, 1);
   pthread_join(keeper, nullptr);

@@ -9,6 +9,7 @@ namespace weft::rt {
 // False: the kernel refuses the thread. Of several callers at once one starts it.
 bool keeper_start() noexcept;
 bool keeper_runs() noexcept;
+bool keeper_is_starting() noexcept;
 // There is something to do. Async-signal-safe.
 void keeper_call() noexcept;
 // Precondition: nobody starts it meanwhile.

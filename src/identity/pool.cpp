@@ -40,10 +40,10 @@ struct IdentityPool {
   unsigned most = 0;
   uint64_t made = 0;
   bool outdated = true;   // values_learn() is to be called
-  const char* lacks = nullptr;  // what the C library lacks
   // any thread
   std::atomic<unsigned> waiting{0};
   std::atomic<uint32_t> refusals{0};
+  std::atomic<const char*> lacks{nullptr};  // what the C library lacks; the keeper
 };
 constinit IdentityPool pool;
 
@@ -127,7 +127,7 @@ void learn() noexcept {
   if (lacks == nullptr) values_learn();
   const Locked locked;
   if (lacks == nullptr) values_publish();
-  pool.lacks = lacks;
+  pool.lacks.store(lacks, std::memory_order_relaxed);
   pool.outdated = false;
 }
 
@@ -153,8 +153,7 @@ void lender_ready(Identity* identity) noexcept {
 
 const char* identity_unsupported() noexcept {
   if (const char* why = san::no_identities()) return why;
-  const Locked locked;
-  return pool.lacks;
+  return pool.lacks.load(std::memory_order_relaxed);
 }
 
 void identity_set_most(unsigned most) noexcept { pool.most = most; }
@@ -169,7 +168,7 @@ void identity_give_back(Identity* identity) noexcept {
   // A sanitizer's own thread-local variables lie among the program's.
   const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
   if (again) {
-    if (!identity->fresh) values_reset(identity->thread_pointer);
+    if (!identity->fresh) values_reset(identity->thread_pointer, identity->has_keys);
     identity->fresh = true;
     park(identity);
     // One that was given back may be what somebody waits for.
@@ -269,7 +268,7 @@ void identity_forget() noexcept {
 
 // A lender that is only starting may hold a lock of a sanitizer's. The C library sees to its own.
 void identity_fork_begins() noexcept {
-  if (san::kOwnThreadLocals) {
+  if (!san::kAllocatorKnowsFork) {
     wait_for_starting();
   } else {
     pool.lock.lock();
@@ -290,7 +289,9 @@ void identity_begin(Identity* identity) noexcept {
 
 void identity_note_end(Identity* identity) noexcept {
   robust_release(identity->robust, identity->thread_pointer);
-  identity->has_destructors = values_have_destructors(identity->thread_pointer);
+  const ValuesLeft left = values_left(identity->thread_pointer);
+  identity->has_destructors = left.destructors;
+  identity->has_keys = left.keys;
 }
 
 void identity_run_destructors() noexcept { values_run_destructors(); }

@@ -80,12 +80,18 @@ char* dynamic_block(const DtvEntry* vector, size_t module, const Image& image) n
   return static_cast<char*>(vector[module].block);
 }
 
-// Calls f(number of the block's first key, value) for each value there is a place for.
+bool has_values(const KeyValue* block) noexcept {
+  uintptr_t any = 0;
+  for (size_t i = 0; i < c_library.keys_per_block; ++i) any |= reinterpret_cast<uintptr_t>(block[i].value);
+  return any != 0;
+}
+
+// Calls f(number of its key, value) for the values of each block that has any.
 template <class F>
-void for_each_value(uintptr_t thread_pointer, F f) noexcept {
+[[gnu::always_inline]] inline void for_each_value(uintptr_t thread_pointer, F f) noexcept {
   KeyValue* const* blocks = reinterpret_cast<KeyValue* const*>(thread_pointer + c_library.key_blocks);
   for (size_t block = 0; block < c_library.key_block_count; ++block) {
-    if (blocks[block] == nullptr) continue;
+    if (blocks[block] == nullptr || !has_values(blocks[block])) continue;
     for (size_t i = 0; i < c_library.keys_per_block; ++i) f(block * c_library.keys_per_block + i, blocks[block][i]);
   }
 }
@@ -123,7 +129,7 @@ bool values_known() noexcept {
   return images.complete;
 }
 
-void values_reset(uintptr_t thread_pointer) noexcept {
+void values_reset(uintptr_t thread_pointer, bool keys) noexcept {
   const auto* vector = reinterpret_cast<const DtvEntry*>(*word_at(thread_pointer, static_cast<ptrdiff_t>(c_library.dtv)));
   for (size_t module = 1; module < images.of.size(); ++module) {
     const Image& image = images.of[module];
@@ -134,13 +140,16 @@ void values_reset(uintptr_t thread_pointer) noexcept {
   }
   *reinterpret_cast<bool*>(word_at(thread_pointer, c_library.on_klt)) = true;
   *reinterpret_cast<int*>(word_at(thread_pointer, c_library.error)) = 0;
-  for_each_value(thread_pointer, [](size_t, KeyValue& value) { value.value = nullptr; });
+  if (keys) for_each_value(thread_pointer, [](size_t, KeyValue& value) { value.value = nullptr; });
 }
 
-bool values_have_destructors(uintptr_t thread_pointer) noexcept {
-  bool found = *word_at(thread_pointer, c_library.tls_destructors) != 0;
-  for_each_value(thread_pointer, [&](size_t key, const KeyValue& value) { found |= to_be_destroyed(key, value); });
-  return found;
+ValuesLeft values_left(uintptr_t thread_pointer) noexcept {
+  ValuesLeft left{*word_at(thread_pointer, c_library.tls_destructors) != 0, false};
+  for_each_value(thread_pointer, [&](size_t key, const KeyValue& value) {
+    left.keys = true;
+    left.destructors |= to_be_destroyed(key, value);
+  });
+  return left;
 }
 
 void values_run_destructors() noexcept {

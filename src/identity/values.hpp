@@ -13,10 +13,14 @@ void values_publish() noexcept;
 bool values_known() noexcept;
 // All values of an identity on which nobody runs become what they are in a new thread, but for the C library's own,
 // among them malloc's cache. Precondition: values_known(); its destructors have been run.
-void values_reset(uintptr_t thread_pointer) noexcept;
+// `keys`: there are values of keys.
+void values_reset(uintptr_t thread_pointer, bool keys) noexcept;
 
-// Whether something that ends on it has destructors.
-bool values_have_destructors(uintptr_t thread_pointer) noexcept;
+// What a function that has ended has left there.
+struct ValuesLeft {
+  bool destructors, keys;
+};
+ValuesLeft values_left(uintptr_t thread_pointer) noexcept;
 // Of the calling thread. The user's code.
 void values_run_destructors() noexcept;
 

@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "identity/identity.hpp"
+#include "identity/keeper.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
@@ -39,7 +40,7 @@ void allow_preemption() noexcept {
 // See klt/process_gate.cpp, see_whether_out(): the same for our threads that are no KLTs. Nobody makes one while the gate is
 // closed, and whoever ends one joins it under runtime.setup.
 void let_threads_begin() noexcept {
-  while (spare_maker_is_starting() || block_scouts_are_starting()) sched_yield();
+  while (spare_maker_is_starting() || block_scouts_are_starting() || keeper_is_starting()) sched_yield();
 }
 
 void before_fork() noexcept {
