@@ -137,7 +137,7 @@ const CLibrary& c_library_find() noexcept {
     find_keys();
     if (c_library.lacks == nullptr) find_modules();
     if (c_library.lacks == nullptr) find_tls_destructors();
-    c_library.on_klt = from_thread_pointer(&weft_rt_on_klt);
+    c_library.on_klt = klt_register_flag();
     c_library.error = from_thread_pointer(&errno);
     return true;
   }();

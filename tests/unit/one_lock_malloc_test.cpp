@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 #include "weft/preempt.h"
 
@@ -79,6 +80,13 @@ class OneLockMalloc : public WorkersTest {
 INSTANTIATE_TEST_SUITE_P(Workers, OneLockMalloc, kWorkerCounts);
 
 TEST_P(OneLockMalloc, PreemptedInside) { churn_in_ults(WEFT_UNIT_ATTR_INIT); }
+
+TEST_P(OneLockMalloc, PreemptedInsideWithAnIdentity) {
+  if (weft::rt::san::no_identities() != nullptr) GTEST_SKIP() << weft::rt::san::no_identities();
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = WEFT_IDENTITY_OWN;
+  churn_in_ults(attr);
+}
 
 TEST_P(OneLockMalloc, PreemptedInsideFromASharedPool) {
   weft_pool_t pool = nullptr;

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/thread_pointer.hpp"
 #include "base/check.hpp"
 
 namespace weft::rt {
@@ -16,6 +17,10 @@ void klt_register_set(Klt* klt) noexcept {
   if (klt == nullptr) weft_rt_on_klt = false;
   WEFT_CHECK(syscall(SYS_arch_prctl, ARCH_SET_GS, klt) == 0);
   if (klt != nullptr) weft_rt_on_klt = true;
+}
+
+ptrdiff_t klt_register_flag() noexcept {
+  return static_cast<ptrdiff_t>(reinterpret_cast<uintptr_t>(&weft_rt_on_klt) - thread_pointer());
 }
 
 void klt_register_presume() noexcept { weft_rt_on_klt = true; }

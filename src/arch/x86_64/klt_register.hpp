@@ -23,6 +23,9 @@ extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) thre
 // Sets the calling thread's record; null removes it.
 void klt_register_set(Klt* klt) noexcept;
 
+// Where in a thread's control block it is said whether that has one: from the thread pointer.
+ptrdiff_t klt_register_flag() noexcept;
+
 // The calling thread's control block counts as a KLT's: only KLTs will use it.
 void klt_register_presume() noexcept;
 
