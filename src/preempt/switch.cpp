@@ -25,12 +25,11 @@ namespace {
 // A program that lets others run by itself is asked more and more seldom whether it still does.
 constexpr uint32_t kMostPeriods = 16;
 
-// With an identity of its own a ULT keeps its thread-local state wherever it goes on, in any code. What it holds there, of
-// malloc's locks or stdio's, others wait for in the kernel: if that is seen, their worker goes on, with it in the end.
+// Signal-yield for all does not mean units with an identity where nobody sees soon that a KLT sleeps: what such a unit holds, of
+// malloc's locks or stdio's, others wait for in the kernel, and only if their workers go on does it, too.
 weft_preemption_t kind_with_identity(weft_preemption_t kind) noexcept {
-  if (kind == WEFT_PREEMPTION_NONE) return kind;
-  return block_sees_at_once.load(std::memory_order_relaxed) ? WEFT_PREEMPTION_SIGNAL_YIELD
-                                                            : WEFT_PREEMPTION_KLT_SWITCHING;
+  const bool seen = block_sees_at_once.load(std::memory_order_relaxed);
+  return kind == WEFT_PREEMPTION_SIGNAL_YIELD && !seen ? WEFT_PREEMPTION_KLT_SWITCHING : kind;
 }
 
 weft_preemption_t kind_of(const Unit* unit) noexcept {

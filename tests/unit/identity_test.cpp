@@ -580,8 +580,9 @@ TEST_P(IdentityPreempted, InMallocAndStdio) {
   for (int round = 0; round < 5; ++round) in_each(64, churn);
 }
 
-// With awareness of blocking they are preempted by a mere switch, inside malloc too.
+// With awareness of blocking they may be preempted by a mere switch, inside malloc too.
 TEST_P(IdentityPreempted, InMallocAndStdioBySignalYield) {
+  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
   const bool aware = weft_blocking_set_mode(WEFT_BLOCKING_ON) == WEFT_OK;
   if (!aware) GTEST_SKIP() << "no awareness of blocking here";
   for (int round = 0; round < 5; ++round) in_each(64, churn);
@@ -589,6 +590,7 @@ TEST_P(IdentityPreempted, InMallocAndStdioBySignalYield) {
 }
 
 TEST_P(IdentityPreempted, InMallocWithFourKernelThreads) {
+  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
   const bool aware = weft_blocking_set_mode(WEFT_BLOCKING_ON) == WEFT_OK;
   if (!aware) GTEST_SKIP() << "no awareness of blocking here";
   EXPECT_TRUE(ok(weft_blocking_set_klts(4)));
