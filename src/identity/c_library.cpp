@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include <cstring>
@@ -128,6 +129,41 @@ void find_tls_destructors() noexcept {
   }
 }
 
+StackWords told_stack() noexcept {
+  pthread_attr_t attr;
+  StackWords told;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return told;
+  void* low = nullptr;
+  pthread_attr_getstack(&attr, &low, &told.size);
+  pthread_attr_destroy(&attr);
+  told.low = reinterpret_cast<uintptr_t>(low);
+  return told;
+}
+
+// Three words in a row from which what is told of our stack follows; what is told then has to follow from others, too.
+void find_stack() noexcept {
+  const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread");
+  if (bytes == nullptr) return;
+  const StackWords told = told_stack();
+  size_t found = 0;
+  for (size_t at = 0; at + sizeof(StackWords) <= *bytes; at += sizeof(uintptr_t)) {
+    StackWords here;
+    std::memcpy(&here, reinterpret_cast<const char*>(thread_pointer() + at), sizeof here);
+    const bool fits = here.low + here.guard == told.low && here.low + here.size == told.low + told.size;
+    if (!fits || told.size == 0) continue;
+    if (found != 0) return;  // two of them
+    found = at;
+  }
+  if (found == 0) return;
+  auto* words = reinterpret_cast<StackWords*>(thread_pointer() + found);
+  const StackWords before = *words;
+  const size_t less = before.size / 2;
+  *words = {before.low + less, before.size - less, 0};
+  const StackWords other = told_stack();
+  *words = before;
+  if (other.low == before.low + less && other.size == before.size - less) c_library.stack = found;
+}
+
 }  // namespace
 
 const CLibrary& c_library_find() noexcept {
@@ -137,6 +173,7 @@ const CLibrary& c_library_find() noexcept {
     find_keys();
     if (c_library.lacks == nullptr) find_modules();
     if (c_library.lacks == nullptr) find_tls_destructors();
+    if (c_library.lacks == nullptr) find_stack();
     c_library.on_klt = klt_register_flag();
     c_library.error = from_thread_pointer(&errno);
     return true;

@@ -18,6 +18,13 @@ struct TlsSlot {
   }
 };
 
+// What pthread_getattr_np() tells of a thread's stack.
+struct StackWords {
+  uintptr_t low = 0;
+  size_t size = 0;
+  size_t guard = 0;
+};
+
 struct CLibrary {
   // Of the program's, or of glibc's for debuggers: whatever this one lacks; null: all is there.
   const char* lacks = "it has not been looked at";
@@ -28,6 +35,7 @@ struct CLibrary {
   ptrdiff_t error = 0;            // from the thread pointer: errno
   size_t tid = 0;                 // from the thread pointer: the thread's number in owners of mutexes
   size_t dtv = 0;                 // from the thread pointer: its dynamic thread vector
+  size_t stack = 0;               // from the thread pointer: its StackWords; 0: not found, and none of what has to be there
 
   // Keys: from the thread pointer, an array of pointers to blocks of values, the first of which lies behind it.
   size_t key_blocks = 0;

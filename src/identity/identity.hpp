@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "identity/c_library.hpp"
 #include "os/futex.hpp"
 
 namespace weft::rt {
@@ -15,9 +16,11 @@ namespace weft::rt {
 struct Identity {
   uintptr_t thread_pointer;  // constant
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
+  StackWords lenders;        // constant: of the lender's own stack
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet
+  StackWords stack;               // of the ULT that has begun on it; no size: of none
   bool has_destructors = false;   // of what ended on it last
   bool has_keys = false;          // the same: values of keys
   // the pool's lock
@@ -84,8 +87,8 @@ void identity_becomes_native(uintptr_t before) noexcept;
 
 // ---- on the identity itself -------------------------------------------------------------------------
 
-// A new ULT begins: what the one before has set goes back. Guard up.
-void identity_begin(Identity* identity) noexcept;
+// A ULT begins on this stack; a new one: what the one before has set goes back. Guard up.
+void identity_begin(Identity* identity, const char* low, size_t size) noexcept;
 // Its function has ended: notes whether there are destructors to be run.
 void identity_note_end(Identity* identity) noexcept;
 // Runs the destructors of thread-local variables, and of keys. The user's code: guard down.

@@ -56,6 +56,7 @@ void* lender_main(void*) noexcept {
   identity.lender = pthread_self();
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);
+  if (c_library.stack != 0) identity.lenders = *reinterpret_cast<const StackWords*>(identity.thread_pointer + c_library.stack);
   rseq_unregister(identity.thread_pointer);
   klt_register_presume();
   lender_ready(&identity);

@@ -61,6 +61,16 @@ void tell_news() noexcept {
   system_call(SYS_futex, reinterpret_cast<long>(&identity_news), FUTEX_WAKE_PRIVATE, INT_MAX, 0);
 }
 
+// The C library takes it for the stack of the thread whose control block this is.
+void show_stack(const Identity* identity, const StackWords& stack) noexcept {
+  if (c_library.stack != 0) *reinterpret_cast<StackWords*>(identity->thread_pointer + c_library.stack) = stack;
+}
+
+void show_lenders_stack(Identity* identity) noexcept {
+  identity->stack = {};
+  show_stack(identity, identity->lenders);
+}
+
 // Under the lock.
 void park(Identity* identity) noexcept {
   identity->next = pool.parked;
@@ -91,6 +101,7 @@ void unlist(Identity* identity) noexcept {
 
 void end_lender(Identity* identity) noexcept {
   const pthread_t lender = identity->lender;
+  show_lenders_stack(identity);  // its unit may never have been freed
   identity->ends.store(1, std::memory_order_release);
   futex_wake(identity->ends, 1);
   pthread_join(lender, nullptr);
@@ -165,6 +176,7 @@ Identity* identity_take() noexcept {
 
 void identity_give_back(Identity* identity) noexcept {
   const Locked locked;
+  show_lenders_stack(identity);
   // A sanitizer's own thread-local variables lie among the program's.
   const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
   if (again) {
@@ -273,15 +285,24 @@ void identity_fork_begins() noexcept {
   } else {
     pool.lock.lock();
   }
+  // In the child the C library keeps the stacks of threads that stayed behind, for other threads: they have to be the lenders'.
+  for (const Identity* each = pool.all; each != nullptr; each = each->next_all) show_stack(each, each->lenders);
 }
-void identity_fork_ends() noexcept { pool.lock.unlock(); }
+void identity_fork_ends() noexcept {
+  for (const Identity* each = pool.all; each != nullptr; each = each->next_all) {
+    if (each->stack.size != 0) show_stack(each, each->stack);
+  }
+  pool.lock.unlock();
+}
 
 void identity_becomes_native(uintptr_t before) noexcept {
   rseq_unregister(before);
   rseq_register(thread_pointer());
 }
 
-void identity_begin(Identity* identity) noexcept {
+void identity_begin(Identity* identity, const char* low, size_t size) noexcept {
+  identity->stack = {reinterpret_cast<uintptr_t>(low), size, 0};
+  show_stack(identity, identity->stack);
   if (!identity->fresh) return;
   identity->fresh = false;
   uselocale(LC_GLOBAL_LOCALE);  // also its tables of characters, which lie in thread-local variables

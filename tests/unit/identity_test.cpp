@@ -544,6 +544,43 @@ TEST_P(Identity, StaysBehindInTheChildOfMain) {
   EXPECT_TRUE(ok(weft_free(&ended)));
 }
 
+TEST_P(Identity, TheStackThatIsToldIsItsOwn) {
+  const auto told = [](pthread_t thread) {
+    pthread_attr_t attr;
+    void* low = nullptr;
+    size_t size = 0;
+    EXPECT_EQ(pthread_getattr_np(thread, &attr), 0);
+    EXPECT_EQ(pthread_attr_getstack(&attr, &low, &size), 0);
+    EXPECT_EQ(pthread_attr_destroy(&attr), 0);
+    return std::pair(static_cast<char*>(low), size);
+  };
+  weft_unit_attr_t attr = own_identity();
+  attr.stack_size = size_t{1} << 20;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<pthread_t> who{};
+    std::atomic<char*> here{nullptr};
+    Call call([&] {
+      char local = 0;
+      const auto [low, size] = told(pthread_self());
+      EXPECT_GT(&local, low);
+      EXPECT_LT(&local, low + size);
+      EXPECT_GE(size, attr.stack_size);
+      who = pthread_self();
+      here = &local;
+      while (here != nullptr) weft_yield();
+    });
+    weft_unit_t unit = call.ult(&attr);
+    while (here == nullptr) weft_yield();
+    const auto [low, size] = told(who);  // from elsewhere
+    EXPECT_GT(here.load(), low);
+    EXPECT_LT(here.load(), low + size);
+    EXPECT_EQ(run_in_child([] {}), 0);
+    EXPECT_EQ(told(who).first, low);  // as before
+    here = nullptr;
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+}
+
 // ---- under ticks
 
 class IdentityPreempted : public Identity {
