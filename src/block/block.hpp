@@ -66,6 +66,9 @@ void scout_look(Worker* worker) noexcept;
 
 // Makes a spare the one that carries the worker on, if it has none. False: there is no spare.
 bool heir_choose(Worker* worker) noexcept;
+// The scout, where there is no spare for long: the worker goes to a ULT that sleeps captured, if it has one and its carrier
+// sleeps. Whoever makes spares may wait for what that ULT holds.
+void heir_is_captive(Worker* worker) noexcept;
 // Makes it a spare again.
 void heir_dismiss(Worker* worker) noexcept;
 

@@ -53,6 +53,7 @@ Room room_for(Worker* worker) noexcept {
 
 enum class Outcome { kNothing, kGivenAway, kMine };
 
+// self: the heir; null: there is none.
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
   if (!sight.asleep) return Outcome::kNothing;
@@ -67,7 +68,8 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return Outcome::kNothing;
   watch_stop_when_back(victim);
   Outcome outcome = Outcome::kGivenAway;
-  if (!take_for_next_captive(worker, victim)) {
+  if (!(self != nullptr ? take_for_next_captive(worker, victim) : take_for_any_captive(worker, victim))) {
+    if (self == nullptr) return Outcome::kNothing;
     Klt* me = self;
     // Otherwise it has been made a spare again.
     if (!worker->post.heir.compare_exchange_strong(me, nullptr, std::memory_order_acq_rel)) return Outcome::kNothing;
@@ -94,6 +96,13 @@ bool inherit(Klt* self, Worker* worker) noexcept {
 }
 
 }  // namespace
+
+void heir_is_captive(Worker* worker) noexcept {
+  gate_enter();
+  Klt* victim = take_begin(worker);
+  if (victim != nullptr && take_from(nullptr, worker, victim) == Outcome::kNothing) take_retract(worker, victim);
+  gate_leave();
+}
 
 bool block_inherit(Klt* self, Worker* worker) noexcept {
   BlockPost& post = worker->post;

@@ -32,6 +32,8 @@ namespace {
 // Looks at which nothing has changed, one after the other: the carrier runs on another core, or cannot be taken just now.
 constexpr unsigned kPatience = 16;
 constexpr uint64_t kNapNs = 100'000, kLongestNapNs = 1'600'000;
+// Whoever makes spares would have made one, if it could.
+constexpr uint64_t kAloneNs = 10'000'000;
 // Between two looks: somebody else has had the core.
 constexpr uint64_t kAwayNs = 50'000;
 
@@ -70,6 +72,7 @@ struct Scout {
   uint64_t stamp = 0;    // what it saw
   unsigned same = 0;     // looks at which it was that, and nobody else ran here
   uint64_t seen = 0;     // when it last looked, or woke
+  uint64_t alone = 0;    // since when there has been no spare for what it saw
   uint64_t nap = kNapNs;  // the next one
 };
 
@@ -117,7 +120,13 @@ bool look(Scout& scout) noexcept {
   if (klt->guard.load(std::memory_order_acquire) != kGuardDown) return true;
   if (klt->current.load(std::memory_order_relaxed) == nullptr) return true;
   count_block(worker, klt, sight);
-  call_heir(worker);
+  if (call_heir(worker)) {
+    scout.alone = 0;
+  } else if (scout.alone == 0 || scout.same == 0) {
+    scout.alone = now;
+  } else if (now - scout.alone >= kAloneNs) {
+    heir_is_captive(worker);
+  }
   return true;
 }
 

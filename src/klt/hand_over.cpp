@@ -434,13 +434,25 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
   return true;
 }
 
-bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
+namespace {
+
+bool take_for_captive(Worker* worker, Klt* victim, Unit* (*take_captive)(Worker*)) noexcept {
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Unit* next = take_next_captive(worker);
+  Unit* next = take_captive(worker);
   if (next == nullptr) return false;
   separate(worker, victim);
   hand_to(worker, let_go(next));
   return true;
+}
+
+}  // namespace
+
+bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
+  return take_for_captive(worker, victim, take_next_captive);
+}
+
+bool take_for_any_captive(Worker* worker, Klt* victim) noexcept {
+  return take_for_captive(worker, victim, take_any_captive);
 }
 
 bool leave_for_kernel() noexcept {

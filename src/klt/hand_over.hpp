@@ -44,6 +44,8 @@ void take_retract(Worker* worker, Klt* victim) noexcept;
 bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept;
 // The same for the KLT that sleeps inside the unit that comes next. False: there is no such one, and nothing has happened.
 bool take_for_next_captive(Worker* worker, Klt* victim) noexcept;
+// The same of any unit in the pools of the worker's scheduler.
+bool take_for_any_captive(Worker* worker, Klt* victim) noexcept;
 
 // The whole of it: takes the worker from its carrier if that blocks, for a spare. The caller judges
 // whether it blocks. False: not now.

@@ -8,6 +8,8 @@
 
 #include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
+#include "weft/block.h"
+#include "weft/identity.h"
 #include "weft/preempt.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -63,8 +65,7 @@ void churn() {
 
 class OneLockMalloc : public WorkersTest {
  protected:
-  void SetUp() override {
-    WorkersTest::SetUp();
+  static void tick() {
     ASSERT_TRUE(ok(weft_preemption_set_interval(100'000)));
     ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
   }
@@ -79,16 +80,37 @@ class OneLockMalloc : public WorkersTest {
 };
 INSTANTIATE_TEST_SUITE_P(Workers, OneLockMalloc, kWorkerCounts);
 
-TEST_P(OneLockMalloc, PreemptedInside) { churn_in_ults(WEFT_UNIT_ATTR_INIT); }
+TEST_P(OneLockMalloc, PreemptedInside) {
+  tick();
+  churn_in_ults(WEFT_UNIT_ATTR_INIT);
+}
+
+// Who comes back from the kernel with the lock, and has no worker, is stopped with it.
+TEST_P(OneLockMalloc, StoppedInside) {
+  const int error = weft_blocking_set_mode(WEFT_BLOCKING_ON);
+  if (error == WEFT_ERR_UNSUPPORTED) GTEST_SKIP() << "no awareness of blocking here";
+  ASSERT_TRUE(ok(error));
+  churn_in_ults(WEFT_UNIT_ATTR_INIT);
+}
+
+TEST_P(OneLockMalloc, PreemptedAndStoppedInside) {
+  const int error = weft_blocking_set_mode(WEFT_BLOCKING_ON);
+  if (error == WEFT_ERR_UNSUPPORTED) GTEST_SKIP() << "no awareness of blocking here";
+  ASSERT_TRUE(ok(error));
+  tick();
+  churn_in_ults(WEFT_UNIT_ATTR_INIT);
+}
 
 TEST_P(OneLockMalloc, PreemptedInsideWithAnIdentity) {
   if (weft::rt::san::no_identities() != nullptr) GTEST_SKIP() << weft::rt::san::no_identities();
+  tick();
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.identity = WEFT_IDENTITY_OWN;
   churn_in_ults(attr);
 }
 
 TEST_P(OneLockMalloc, PreemptedInsideFromASharedPool) {
+  tick();
   weft_pool_t pool = nullptr;
   ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
   std::vector<weft_sched_t> scheds(GetParam());
