@@ -32,6 +32,8 @@ TITLES = {
     "block_overhead": "Slow-down by awareness of blocking where nothing blocks",
     "identity_yield": "Yield between two ULTs with identities of their own, on one worker",
     "identity_create_join": "Create and join ULTs with identities of their own, 256 in flight",
+    "identity_preempt": "One preemption of a ULT with an identity of its own",
+    "identity_memory": "Memory of a control block that is ready for a ULT",
 }
 
 
@@ -107,6 +109,9 @@ def cases():
     yield from blocking_cases()
     yield "identity_yield", 1, {}
     yield "identity_create_join", 1, {"d": "0", "join": "oldest_first"}
+    for kind in ("signal_yield", "klt_switching"):
+        yield "identity_preempt", 1, {"kind": kind, "interval_us": "1000"}
+    yield "identity_memory", 1, {"n": "1000"}
 
 
 # Where a library would take minutes it gets a smaller problem: the row says so in its params.
@@ -184,6 +189,9 @@ TARGETS = [
     ("block_heat", 2, {"what": "both"}, ("times", {"what": "bound"}, 1.1)),
     ("block_overhead", 2, {}, ("at_most", 0.005)),
     ("identity_create_join", 1, {}, ("at_most", 150)),
+    ("identity_preempt", 1, {"kind": "signal_yield"}, ("times", {"kind": "klt_switching"}, 1)),
+    ("identity_memory", 1, {"what": "all"}, ("faster", "pthread", 1 / 1.1)),
+    ("identity_memory", 1, {"what": "user"}, ("at_most", 10)),
 ]
 
 
@@ -246,7 +254,7 @@ def _limit(goal, row, rows):
             "%g× %s" % (goal[2], goal[1])
     elif goal[0] == "times":
         other, factor, text = median("weft", row["workers"], {**row["params"], **goal[1]}), \
-            goal[2], "≤ %g× %s" % (goal[2], goal[1]["what"])
+            goal[2], "≤ %g× %s" % (goal[2], " ".join(goal[1].values()))
     else:
         other, factor, text = median("weft", 1, row["params"]), 1 / goal[1], \
             "%g× one worker" % goal[1]

@@ -15,6 +15,23 @@ struct WeftOwn : Weft {
     attr.identity = WEFT_IDENTITY_OWN;
     check(weft_ult_create(F, arg, &attr, &handle) == WEFT_OK, "weft_ult_create");
   }
+  // What is said of a unit is what is done; signal-yield as the default would need awareness of blocking.
+  template <void (*F)(void*)>
+  void create_on(int worker, Handle& handle, void* arg) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.identity = WEFT_IDENTITY_OWN;
+    attr.preemption = preemption_;
+    attr.worker = weft_worker_get(static_cast<unsigned>(worker));
+    attr.pinned = true;
+    check(weft_ult_create(F, arg, &attr, &handle) == WEFT_OK, "weft_ult_create");
+  }
+  void ticks(const std::string& kind, long interval_us) {
+    Weft::ticks(kind, interval_us);
+    preemption_ = kind == "signal_yield" ? WEFT_PREEMPTION_SIGNAL_YIELD : WEFT_PREEMPTION_KLT_SWITCHING;
+  }
+
+ private:
+  weft_preemption_t preemption_ = WEFT_PREEMPTION_DEFAULT;
 };
 
 struct WeftWorker : Weft {
