@@ -1,5 +1,6 @@
 // The program that gdb_test.py looks at: ULTs in each state, and then a call of gdb_stop_here(). With an argument
 // it aborts there.
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,8 +24,12 @@ __attribute__((noinline)) static void suspend_here(void* arg) {
   weft_suspend();
   __asm__ volatile("" ::: "memory");
 }
+static __thread int own_number;
+// With an identity of its own.
 __attribute__((noinline)) static void spin_here(void* arg) {
   (void)arg;
+  own_number = 4300;
+  errno = EXDEV;
   atomic_store(&spinning, 1);
   while (!atomic_load(&stop)) usleep(1000);
 }
@@ -35,13 +40,16 @@ __attribute__((noinline)) void gdb_stop_here(int end) {
   __asm__ volatile("" ::: "memory");
 }
 
-static weft_unit_t start(weft_fn fn, void* arg, const char* name) {
+static weft_unit_t start_as(weft_identity_t identity, weft_fn fn, void* arg, const char* name) {
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = identity;
   attr.name = name;
   weft_unit_t unit = NULL;
   if (weft_ult_create(fn, arg, &attr, &unit) != WEFT_OK) exit(3);
   return unit;
 }
+
+static weft_unit_t start(weft_fn fn, void* arg, const char* name) { return start_as(WEFT_IDENTITY_WORKER, fn, arg, name); }
 
 static void until(weft_unit_t unit, weft_unit_state_t state) {
   while (weft_unit_state(unit) != state) weft_yield();
@@ -59,7 +67,7 @@ int main(int argc, char** argv) {
   until(suspended, WEFT_UNIT_BLOCKED);
   weft_unit_t ended = start(never_runs, NULL, "ended");
   until(ended, WEFT_UNIT_TERMINATED);
-  weft_unit_t runs = start(spin_here, NULL, "runs");
+  weft_unit_t runs = start_as(WEFT_IDENTITY_OWN, spin_here, NULL, "runs");
   while (!atomic_load(&spinning)) usleep(1000);  // not yield: the other worker shall run it
   weft_unit_t fresh = start(never_runs, NULL, "fresh");
   gdb_stop_here(argc > 1);

@@ -23,6 +23,7 @@ MODE, GDB, SCRIPT, TARGET = sys.argv[1:5]
 LIBRARY = sys.argv[5] if len(sys.argv) > 5 else None
 SKIPPED = 77
 COMMANDS = ["info ults", "echo == all\\n", "weft bt all", "echo == by name\\n", "weft bt waits suspended"]
+OWN = ["echo == own\\n", "source " + os.path.join(os.path.dirname(os.path.realpath(__file__)), "own_values.py")]
 SELECT = ["echo == select\\n", "weft select waits", "frame function wait_innermost", "info locals",
           "weft select", "echo == thread\\n", "backtrace"]
 failed = False
@@ -56,7 +57,7 @@ def gdb(commands, arguments, **environment):
 
 
 def live(**environment):
-    return gdb(["break gdb_stop_here", "run"] + COMMANDS + SELECT, [TARGET], **environment)
+    return gdb(["break gdb_stop_here", "run"] + COMMANDS + SELECT + OWN, [TARGET], **environment)
 
 
 def stripped(folder):
@@ -125,6 +126,8 @@ def check_frames(text):
 def check_selection(text):
     check(text, r"wait_innermost \(depth=7\).*marker = 4207.*== thread", "selection")
     check(text.split("== thread")[1], r"gdb_stop_here.* in main \(", "thread, afterwards")
+    if "== own" in text:
+        check(text.split("== own")[1], r"own_number 4300, errno 18\n", "thread-local values of a ULT")
 
 
 def main():
