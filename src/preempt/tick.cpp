@@ -54,10 +54,10 @@ void tick_outside(const ucontext_t* frame) noexcept {
   preempt_current(self, worker, unit, frame);
 }
 
-// False: it was not for the worker that this KLT carries.
+// False: it was not for the worker that this KLT carries. At the runtime's end that worker may be gone: nothing is passed on.
 bool passed_on(Klt* self, const siginfo_t* info) noexcept {
   Worker* worker = self->worker.load(std::memory_order_relaxed);
-  return !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code == SI_TIMER);
+  return preempt_off() || !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code == SI_TIMER);
 }
 
 // True: the guard is up, and the caller's to lower.
