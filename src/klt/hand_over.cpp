@@ -23,6 +23,7 @@ constinit std::atomic<uint32_t> ults_in_kernel{0};
 namespace {
 
 constexpr unsigned kSpinsBeforeYield = 1000;
+constexpr uint64_t kLookAgainNs = 100'000;  // for captives, of whom nobody tells
 constinit std::atomic<HandOverHook> hook{nullptr};
 
 // What a unit that was in the kernel is counted as.
@@ -240,15 +241,33 @@ Klt* let_go(Unit* next) noexcept {
 }
 
 // A spare; else the KLT of a captive, since to start a thread takes a lock of malloc's that a captive may hold, and who
-// makes spares may be waiting for just that; else, if that is allowed, a new one. Null: there is none.
-Klt* spare_or_captive(Worker* worker, bool may_create) noexcept {
-  const int cpu = worker->cpu.load(std::memory_order_relaxed);
-  if (Klt* spare = klt_try_acquire(cpu)) return spare;
+// makes spares may be waiting for just that. Null: there is none.
+Klt* spare_or_captive(Worker* worker) noexcept {
+  if (Klt* spare = klt_try_acquire(worker->cpu.load(std::memory_order_relaxed))) return spare;
   if (Unit* next = take_any_captive(worker)) {
     spare_maker_call();  // whoever waits behind it, and needs a KLT, gets on then
     return let_go(next);
   }
-  return may_create ? klt_acquire(cpu) : nullptr;
+  return nullptr;
+}
+
+// The same, and waits until there is one. It is not made here: who carries a worker must not wait for what a captive of its own
+// holds, which may be captured only now. Null: the kernel refuses threads.
+Klt* wait_for_spare_or_captive(Worker* worker) noexcept {
+  Klt* self = klt_self();
+  const uint32_t refusals = spare_maker_refusals();
+  for (;;) {
+    const uint32_t rounds = spare_maker_rounds();
+    if (Klt* to = spare_or_captive(worker)) return to;
+    if (spare_maker_tid() == 0) return klt_acquire(worker->cpu.load(std::memory_order_relaxed));  // nobody is captured by a tick
+    if (spare_maker_refusals() != refusals) break;
+    spare_maker_call();
+    rest_begin(self);
+    spare_maker_wait(rounds, kLookAgainNs);
+    rest_end(self);
+  }
+  preempt_goes_on(self, worker);
+  return nullptr;
 }
 
 // Who is to have the worker when the unit is captured: one that sleeps in the unit that comes next needs no scheduler in
@@ -256,7 +275,7 @@ Klt* spare_or_captive(Worker* worker, bool may_create) noexcept {
 Klt* successor(Worker* worker, const Unit* unit, bool may_create) noexcept {
   Unit* next = goes_to_ring(worker, unit) ? take_next_captive(worker) : nullptr;
   if (next != nullptr) return let_go(next);
-  if (goes_to_builtin(unit)) return spare_or_captive(worker, may_create);
+  if (goes_to_builtin(unit)) return may_create ? wait_for_spare_or_captive(worker) : spare_or_captive(worker);
   const int cpu = worker->cpu.load(std::memory_order_relaxed);
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
@@ -314,7 +333,7 @@ void give_worker_to_captive_on_base(void* worker_arg, void* to) noexcept {
 }  // namespace
 
 bool leave_for_base(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
-  Klt* to = spare_or_captive(worker, true);
+  Klt* to = wait_for_spare_or_captive(worker);
   if (to == nullptr) return false;
   const bool captive = to->state.load(std::memory_order_relaxed) == KltState::kCaptive;
   Klt* self = klt_self();
@@ -460,7 +479,7 @@ bool leave_for_kernel() noexcept {
   Worker* worker = guard_worker();
   if (!runs_ult(self)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Klt* to = spare_or_captive(worker, true);
+  Klt* to = wait_for_spare_or_captive(worker);
   if (to == nullptr) return false;
   give_begin(self);
   become_captive_in_kernel(worker, self, klt_current());

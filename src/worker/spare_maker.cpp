@@ -29,6 +29,8 @@ constexpr unsigned kMostSpares = 64;
 enum Wish : uint32_t { kNothing, kMore, kLook, kEnd };
 
 constinit FutexWord wish{kNothing};
+constinit FutexWord rounds{0};
+constinit std::atomic<uint32_t> refusals{0};
 constinit bool started = false;  // under the lock of whoever starts and stops the runtime
 pthread_t maker;
 std::atomic<int> maker_tid{0};
@@ -45,10 +47,16 @@ void make_spares() noexcept {
   klt_set_spare_limit(kMostSpares);
   while (klt_spares() < wanted) {
     Klt* klt = klt_create();
-    if (klt == nullptr) break;  // the kernel refuses: whoever needs one asks again
+    if (klt == nullptr) {  // the kernel refuses: whoever needs one asks again
+      refusals.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
     klt_put_back(klt);
   }
   gate_leave();
+  // Release, pairs with the acquire of whoever waits: a refusal is seen.
+  rounds.fetch_add(1, std::memory_order_release);
+  futex_wake_all(rounds);
 }
 
 // Those that nobody has needed for a while.
@@ -93,6 +101,12 @@ void ask(Wish what) noexcept {
 }  // namespace
 
 void spare_maker_call() noexcept { ask(kMore); }
+
+uint32_t spare_maker_refusals() noexcept { return refusals.load(std::memory_order_relaxed); }
+
+uint32_t spare_maker_rounds() noexcept { return rounds.load(std::memory_order_acquire); }
+
+void spare_maker_wait(uint32_t seen, uint64_t ns) noexcept { futex_wait_for(rounds, seen, ns); }
 
 void spare_maker_look() noexcept { ask(kLook); }
 

@@ -1,6 +1,8 @@
 // spare_maker.hpp: the thread that makes spare KLTs, so that whoever needs one at once finds it.
 #pragma once
 
+#include <cstdint>
+
 namespace weft::rt {
 
 // False: the kernel refused the thread.
@@ -12,6 +14,11 @@ bool spare_maker_is_starting() noexcept;
 void spare_maker_forget() noexcept;
 // There are none, or too few. Async-signal-safe.
 void spare_maker_call() noexcept;
+// How often the kernel has refused it a thread.
+uint32_t spare_maker_refusals() noexcept;
+// How often it has made what was missing, or tried to; sleeps until that is another number, or so long.
+uint32_t spare_maker_rounds() noexcept;
+void spare_maker_wait(uint32_t rounds, uint64_t ns) noexcept;
 // ULTs may be stuck: it looks (preempt_look_for_stuck()). Async-signal-safe.
 void spare_maker_look() noexcept;
 bool is_spare_maker(int tid) noexcept;
