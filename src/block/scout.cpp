@@ -100,12 +100,19 @@ bool call_heir(Worker* worker) noexcept {
   return true;
 }
 
-// False: it sleeps for want of work, and tells us when it goes on.
+// Not: it sleeps for want of work, or runs no units yet, or no more, and tells us when it goes on.
+bool is_awake(const Worker* worker) noexcept {
+  return worker->carrier.load(std::memory_order_acquire) != nullptr &&
+         worker->state.load(std::memory_order_relaxed) == WorkerState::kActive &&
+         worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake;
+}
+
+// False: there is nothing to look at.
 bool look(Scout& scout) noexcept {
   Worker* worker = scout.worker;
+  if (!is_awake(worker)) return false;
   const Klt* klt = worker->carrier.load(std::memory_order_acquire);
-  if (klt == nullptr || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) return false;
-  if (worker->asleep.load(std::memory_order_relaxed) != Sleep::kAwake) return false;
+  if (klt == nullptr) return false;
   block_counts.looks.fetch_add(1, std::memory_order_relaxed);
   const Sight sight = watch_look(klt);
   const uint64_t now = now_ns();
@@ -145,7 +152,12 @@ void watch_over(Scout& scout) noexcept {
   BlockPost& post = scout.worker->post;
   tell_if_beyond();
   follow(scout);
-  if (!look(scout)) return scout_rest(scout.worker);
+  if (!look(scout)) {
+    scout_rest(scout.worker);
+    // It has gone on before it could see that we rest; what waits for it may lie in any pool, and nobody tells us of that.
+    if (is_awake(scout.worker)) scout_look(scout.worker);
+    return;
+  }
   if (scout.same < kPatience) {
     sched_yield();
   } else {
