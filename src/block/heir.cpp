@@ -107,14 +107,18 @@ void heir_is_captive(Worker* worker) noexcept {
 bool block_inherit(Klt* self, Worker* worker) noexcept {
   BlockPost& post = worker->post;
   bind_carrier(self, worker);
-  uint32_t answered = post.answered.load(std::memory_order_relaxed);
+  // Acquire, pairs with the release of the last heir: dismissed before we came here, we may find the call that told us of that
+  // answered, by who has come after us. Then we see that we are no heir.
+  uint32_t answered = post.answered.load(std::memory_order_acquire);
   for (;;) {
     rest_begin(self);
-    while (post.call.load(std::memory_order_acquire) == answered) futex_wait(post.call, answered);
+    // Acquire, pairs with the release in make_spare_again(), which then calls.
+    while (post.call.load(std::memory_order_acquire) == answered && self->heir_of.load(std::memory_order_acquire) == worker) {
+      futex_wait(post.call, answered);
+    }
     rest_end(self);
     answered = post.call.load(std::memory_order_acquire);
-    post.answered.store(answered, std::memory_order_relaxed);
-    // Acquire, pairs with the release in make_spare_again().
+    post.answered.store(answered, std::memory_order_release);
     if (self->heir_of.load(std::memory_order_acquire) != worker) return false;
     if (!inherit(self, worker)) continue;
     // Chosen, dismissed and chosen again before it ran, it has been woken once too often.

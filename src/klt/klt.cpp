@@ -456,9 +456,9 @@ bool klt_become_initial(Klt* self) noexcept {
 uint32_t klt_sleep(Klt* self) noexcept {
   // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
   rest_begin(self);
+  // By one step: who is woken to be an heir may be dismissed, and woken to go on, at any time.
   uint32_t what_for;
-  while ((what_for = self->wake.load(std::memory_order_acquire)) == 0) futex_wait(self->wake, 0);
-  self->wake.store(0, std::memory_order_relaxed);
+  while ((what_for = self->wake.exchange(0, std::memory_order_acquire)) == 0) futex_wait(self->wake, 0);
   rest_end(self);
   return what_for;
 }
