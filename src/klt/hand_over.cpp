@@ -280,7 +280,6 @@ Klt* successor(Worker* worker, const Unit* unit, bool may_create) noexcept {
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
 
-
 // The unit is the KLT's from here on, and the worker whoever's is next.
 void become_captive(Worker* worker, Klt* klt, Unit* unit) noexcept {
   detach_stack(worker, unit);
