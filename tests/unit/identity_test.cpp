@@ -46,7 +46,8 @@ class Identity : public WorkersTest {
  protected:
   void SetUp() override {
     WorkersTest::SetUp();
-    if (!supported()) GTEST_SKIP() << "no identities under this tool";
+    if (const char* why = weft::rt::san::no_identities()) GTEST_SKIP() << why;
+    ASSERT_TRUE(supported());
   }
   // f(i) in n ULTs at once, each with an identity of its own.
   template <class F>
@@ -620,16 +621,14 @@ TEST_P(IdentityPreempted, InMallocAndStdio) {
 // With awareness of blocking they may be preempted by a mere switch, inside malloc too.
 TEST_P(IdentityPreempted, InMallocAndStdioBySignalYield) {
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
-  const bool aware = weft_blocking_set_mode(WEFT_BLOCKING_ON) == WEFT_OK;
-  if (!aware) GTEST_SKIP() << "no awareness of blocking here";
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
   for (int round = 0; round < 5; ++round) in_each(64, churn);
   EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
 }
 
 TEST_P(IdentityPreempted, InMallocWithFourKernelThreads) {
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
-  const bool aware = weft_blocking_set_mode(WEFT_BLOCKING_ON) == WEFT_OK;
-  if (!aware) GTEST_SKIP() << "no awareness of blocking here";
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
   EXPECT_TRUE(ok(weft_blocking_set_klts(4)));
   for (int round = 0; round < 5; ++round) in_each(64, churn);
   EXPECT_TRUE(ok(weft_blocking_set_klts(512)));

@@ -85,16 +85,12 @@ TEST_P(OneLockMalloc, PreemptedInside) {
 
 // Who comes back from the kernel with the lock, and has no worker, is stopped with it.
 TEST_P(OneLockMalloc, StoppedInside) {
-  const int error = weft_blocking_set_mode(WEFT_BLOCKING_ON);
-  if (error == WEFT_ERR_UNSUPPORTED) GTEST_SKIP() << "no awareness of blocking here";
-  ASSERT_TRUE(ok(error));
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
   churn_in_ults(WEFT_UNIT_ATTR_INIT);
 }
 
 TEST_P(OneLockMalloc, PreemptedAndStoppedInside) {
-  const int error = weft_blocking_set_mode(WEFT_BLOCKING_ON);
-  if (error == WEFT_ERR_UNSUPPORTED) GTEST_SKIP() << "no awareness of blocking here";
-  ASSERT_TRUE(ok(error));
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
   tick();
   churn_in_ults(WEFT_UNIT_ATTR_INIT);
 }
