@@ -4,6 +4,7 @@
 #   src/arch/<isa>/               only the one of the target
 #   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; where that is none, valgrind if its header is
 #                                 there. Found by its plain file name
+#   src/intercept/                only in the shared library, and only where WEFT_SANITIZE is none
 #   src/inspect/cfi/<which>/      libunwind where its header is there, else none
 
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" WEFT_ISA)
@@ -46,6 +47,10 @@ file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
 set(foreign ${WEFT_SOURCES})
 # A library of its own: see cmake/bpf.cmake.
 list(FILTER WEFT_SOURCES EXCLUDE REGEX "/src/block/bpf/")
+# In the shared library only: see its README.
+set(WEFT_INTERCEPT ${WEFT_SOURCES})
+list(FILTER WEFT_INTERCEPT INCLUDE REGEX "/src/intercept/")
+list(FILTER WEFT_SOURCES EXCLUDE REGEX "/src/intercept/")
 list(FILTER foreign INCLUDE REGEX "/src/(arch|base/sanitizer|inspect/cfi)/[^/]+/")
 list(FILTER foreign EXCLUDE REGEX "/src/(arch/${WEFT_ISA}|base/sanitizer/${WEFT_TOLD}|inspect/cfi/${WEFT_CFI})/")
 list(REMOVE_ITEM WEFT_SOURCES ${foreign} "")
@@ -107,7 +112,10 @@ add_library(weft::static_program ALIAS weft_static_program)
 set(WEFT_INSTALLED weft_static weft_noudev weft_static_program)
 include(cmake/bpf.cmake)
 if(WEFT_SHARED)
-  add_library(weft_shared SHARED ${WEFT_SOURCES})
+  if(NOT WEFT_SANITIZE STREQUAL "none")
+    set(WEFT_INTERCEPT "")
+  endif()
+  add_library(weft_shared SHARED ${WEFT_SOURCES} ${WEFT_INTERCEPT})
   add_library(weft::weft ALIAS weft_shared)
   weft_configure(weft_shared PRIVATE)
   set(map ${PROJECT_SOURCE_DIR}/src/weft.map)

@@ -72,6 +72,15 @@ bool identity_surplus() noexcept;
 // Once in a while: ends some of those that nobody has needed since the last time.
 void identity_shrink() noexcept;
 
+// ---- whose a pthread_t is ---------------------------------------------------------------------------
+
+// Whether it is an identity's: the ULT's that has it, or nobody's just now. Async-signal-safe, also before Weft is initialised.
+// Precondition: there is such a thread.
+bool identity_is(pthread_t thread) noexcept;
+// The keeper, before the first lender.
+void identity_mark_setup() noexcept;
+void identity_mark(pthread_t lender, bool is_one) noexcept;
+
 // ---- the end --------------------------------------------------------------------------------------
 
 // Ends all lenders. Nobody runs on any.

@@ -59,6 +59,7 @@ void* lender_main(void*) noexcept {
   if (c_library.stack != 0) identity.lenders = *reinterpret_cast<const StackWords*>(identity.thread_pointer + c_library.stack);
   rseq_unregister(identity.thread_pointer);
   klt_register_presume();
+  identity_mark(identity.lender, true);
   lender_ready(&identity);
   sleep_until(identity.ends);
   // It is a thread of its own again: what is destroyed at its end may call Weft.

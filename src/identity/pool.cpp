@@ -102,6 +102,7 @@ void unlist(Identity* identity) noexcept {
 void end_lender(Identity* identity) noexcept {
   const pthread_t lender = identity->lender;
   show_lenders_stack(identity);  // its unit may never have been freed
+  identity_mark(lender, false);  // it is to be joined
   identity->ends.store(1, std::memory_order_release);
   futex_wake(identity->ends, 1);
   pthread_join(lender, nullptr);
@@ -134,6 +135,7 @@ void count_starting(int by) noexcept {
 
 void learn() noexcept {
   thread_pointer_setup();
+  identity_mark_setup();
   const char* lacks = c_library_find().lacks;
   if (lacks == nullptr) values_learn();
   const Locked locked;
@@ -180,7 +182,10 @@ void identity_give_back(Identity* identity) noexcept {
   // A sanitizer's own thread-local variables lie among the program's.
   const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
   if (again) {
-    if (!identity->fresh) values_reset(identity->thread_pointer, identity->has_keys);
+    if (!identity->fresh) {
+      values_reset(identity->thread_pointer, identity->has_keys);
+      identity_mark(identity->lender, true);
+    }
     identity->fresh = true;
     park(identity);
     // One that was given back may be what somebody waits for.
@@ -296,6 +301,7 @@ void identity_fork_ends() noexcept {
 }
 
 void identity_becomes_native(uintptr_t before) noexcept {
+  identity_mark(pthread_self(), false);
   rseq_unregister(before);
   rseq_register(thread_pointer());
 }

@@ -1,7 +1,9 @@
 #include "worker/identity.hpp"
 
+#include <errno.h>
 #include <sys/syscall.h>
 
+#include <cstring>
 #include <mutex>
 
 #include "api/handles.hpp"
@@ -100,6 +102,26 @@ void identity_body_ends(Unit* unit) noexcept {
   if (!unit_owns(unit, own::kIdentity)) return;
   if (unit_is(unit, flag::kDetached)) identity_run_destructors();
   identity_note_end(unit->identity);
+}
+
+int identity_set_name(const char* name) noexcept {
+  constexpr size_t kMost = sizeof(UnitCold::name);
+  if (std::strlen(name) >= kMost) return ERANGE;
+  return in_section([&] {
+    Unit* unit = klt_current();
+    std::strncpy(unit->cold.name, name, kMost);
+    unit->flags.set(flag::kCold | flag::kNamed);
+    return 0;
+  });
+}
+
+int identity_get_name(char* name, size_t size) noexcept {
+  return in_section([&] {
+    const char* own = unit_name(klt_current());
+    if (std::strlen(own) >= size) return ERANGE;
+    std::strcpy(name, own);
+    return 0;
+  });
 }
 
 void enter_own_state(Worker* worker, const Unit* host) noexcept {

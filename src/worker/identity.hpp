@@ -20,6 +20,10 @@ bool end_values_of_identity(Unit* unit) noexcept;
 // On the unit's own stack, after its function. Guard down.
 void identity_body_ends(Unit* unit) noexcept;
 
+// The ULT that calls, which has an identity; the name as pthread_setname_np() and pthread_getname_np() take it, and their errors.
+int identity_set_name(const char* name) noexcept;
+int identity_get_name(char* name, size_t size) noexcept;
+
 // ---- switches: guard up ---------------------------------------------------------------------------
 
 // To read it costs a hundredth of writing it.

@@ -1,0 +1,112 @@
+// thread.cpp: what means a thread by its pthread_t. One that is a lender's is a ULT's.
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "identity/identity.hpp"
+#include "intercept/next.hpp"
+#include "worker/identity.hpp"
+
+using namespace weft::rt;
+
+namespace {
+
+constinit Next<int(pthread_t, int) noexcept> next_kill{"pthread_kill"};
+constinit Next<int(pthread_t, int, const sigval) noexcept> next_sigqueue{"pthread_sigqueue"};
+constinit Next<int(pthread_t)> next_cancel{"pthread_cancel"};
+constinit Next<int(pthread_t) noexcept> next_detach{"pthread_detach"};
+constinit Next<int(pthread_t, void**)> next_join{"pthread_join"};
+constinit Next<int(pthread_t, void**) noexcept> next_tryjoin{"pthread_tryjoin_np"};
+constinit Next<int(pthread_t, void**, const timespec*)> next_timedjoin{"pthread_timedjoin_np"};
+constinit Next<int(pthread_t, void**, clockid_t, const timespec*)> next_clockjoin{"pthread_clockjoin_np"};
+constinit Next<int(pthread_t, const char*) noexcept> next_setname{"pthread_setname_np"};
+constinit Next<int(pthread_t, char*, size_t) noexcept> next_getname{"pthread_getname_np"};
+constinit Next<void(void*)> next_exit{"pthread_exit"};
+
+// The others are no functions for signal handlers.
+[[gnu::constructor]] void find_next() noexcept {
+  next_kill.get();
+  next_sigqueue.get();
+}
+
+bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
+
+// What the C library does where it knows the kernel's number of a thread.
+int queue_to_calling_klt(int signal, const sigval value) noexcept {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value = value;
+  const int before = errno;
+  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), signal, &info) == 0 ? 0 : errno;
+  errno = before;
+  return error;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// To the calling one, the C library asks the kernel for the thread's number; elsewhere it would take the lender's.
+int pthread_kill(pthread_t thread, int signal) noexcept {
+  if (signal != 0 && identity_is(thread) && !is_calling(thread)) return ENOTSUP;
+  return next_kill.get()(thread, signal);
+}
+
+int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept {
+  if (!identity_is(thread)) return next_sigqueue.get()(thread, signal, value);
+  return is_calling(thread) ? queue_to_calling_klt(signal, value) : ENOTSUP;
+}
+
+int pthread_cancel(pthread_t thread) { return identity_is(thread) ? ENOTSUP : next_cancel.get()(thread); }
+
+// "Not a joinable thread": Weft joins the lender, and weft_join() the ULT.
+int pthread_detach(pthread_t thread) noexcept { return identity_is(thread) ? EINVAL : next_detach.get()(thread); }
+
+int pthread_join(pthread_t thread, void** result) { return identity_is(thread) ? EINVAL : next_join.get()(thread, result); }
+
+int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
+  return identity_is(thread) ? EINVAL : next_tryjoin.get()(thread, result);
+}
+
+int pthread_timedjoin_np(pthread_t thread, void** result, const timespec* deadline) {
+  return identity_is(thread) ? EINVAL : next_timedjoin.get()(thread, result, deadline);
+}
+
+int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock, const timespec* deadline) {
+  return identity_is(thread) ? EINVAL : next_clockjoin.get()(thread, result, clock, deadline);
+}
+
+int pthread_setname_np(pthread_t thread, const char* name) noexcept {
+  if (!identity_is(thread)) return next_setname.get()(thread, name);
+  return is_calling(thread) ? identity_set_name(name) : ENOTSUP;
+}
+
+int pthread_getname_np(pthread_t thread, char* name, size_t size) noexcept {
+  if (!identity_is(thread)) return next_getname.get()(thread, name, size);
+  return is_calling(thread) ? identity_get_name(name, size) : ENOTSUP;
+}
+
+// Not noexcept: the C library unwinds the thread's stack through here.
+void pthread_exit(void* result) {
+  if (klt_register_valid()) {
+    static constexpr char kWhat[] =
+        "weft: pthread_exit() was called in a ULT: it would end the kernel thread that runs it, and other ULTs with that. "
+        "A ULT ends by weft_exit() (C++: weft::this_thread::exit()), main by its return.\n";
+    if (write(STDERR_FILENO, kWhat, sizeof kWhat - 1) < 0) std::abort();
+    std::abort();
+  }
+  next_exit.get()(result);
+  __builtin_unreachable();
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
