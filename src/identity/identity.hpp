@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/debug_field.hpp"
 #include "identity/c_library.hpp"
 #include "os/futex.hpp"
 
@@ -17,6 +18,7 @@ struct Identity {
   uintptr_t thread_pointer;  // constant
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   StackWords lenders;        // constant: of the lender's own stack
+  int tid;                   // constant: the kernel's number of the lender, for debuggers
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet
@@ -80,6 +82,7 @@ bool identity_is(pthread_t thread) noexcept;
 // The keeper, before the first lender.
 void identity_mark_setup() noexcept;
 void identity_mark(pthread_t lender, bool is_one) noexcept;
+extern const DebugPart identity_debug_part;
 
 // ---- the end --------------------------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ void* lender_main(void*) noexcept {
   Identity identity{};
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
+  identity.tid = gettid();
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);
   if (c_library.stack != 0) identity.lenders = *reinterpret_cast<const StackWords*>(identity.thread_pointer + c_library.stack);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstddef>
 
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
@@ -322,5 +323,15 @@ void identity_note_end(Identity* identity) noexcept {
 }
 
 void identity_run_destructors() noexcept { values_run_destructors(); }
+
+// ---- for debuggers --------------------------------------------------------------------------------
+
+namespace {
+
+constexpr DebugField kFields[] = {{"identity.tid", nullptr, offsetof(Identity, tid)}};
+
+}  // namespace
+
+constinit const DebugPart identity_debug_part{kFields, sizeof kFields / sizeof kFields[0]};
 
 }  // namespace weft::rt

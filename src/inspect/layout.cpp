@@ -2,6 +2,7 @@
 // nothing else of our types; so it works with a library of any build, stripped or not.
 #include "inspect/layout.hpp"
 
+#include "identity/identity.hpp"
 #include "klt/klt.hpp"
 #include "pool/pool.hpp"
 #include "worker/worker.hpp"
@@ -19,7 +20,7 @@ constinit const DebugPart other_part{kFields, sizeof kFields / sizeof kFields[0]
 
 }  // namespace
 
-DebugLayout::DebugLayout() noexcept : part{&unit_debug_part, &klt_debug_part, &other_part} {
+DebugLayout::DebugLayout() noexcept : part{&unit_debug_part, &klt_debug_part, &identity_debug_part, &other_part} {
   for (uint64_t i = 0; i < kStates; ++i) state[i] = unit_state_name(static_cast<UnitState>(i));
   for (uint64_t i = 0; i < kWaits; ++i) wait[i] = wait_kind_name(static_cast<WaitKind>(i));
 }

@@ -7,7 +7,7 @@
 namespace weft::rt {
 
 struct DebugLayout {
-  static constexpr uint64_t kParts = 3;
+  static constexpr uint64_t kParts = 4;
   static constexpr uint64_t kStates = static_cast<uint64_t>(UnitState::kForked) + 1;
   static constexpr uint64_t kWaits = static_cast<uint64_t>(WaitKind::kWorker) + 1;
 

@@ -227,6 +227,9 @@ void unit_slabs_release() noexcept {
 
 namespace {
 
+// UnitCold::own, a part of the last word.
+constexpr size_t kOwnByte = sizeof(UnitCold) - sizeof(uint64_t) + 48 / 8;
+
 constexpr DebugField kFields[] = {
     {"slabs", &slabs, 0},
     {"slab.next", nullptr, offsetof(Slab, next)},
@@ -246,12 +249,16 @@ constexpr DebugField kFields[] = {
     {"unit.ip", nullptr, offsetof(Unit, context) + offsetof(Context, ip)},
     {"unit.bp", nullptr, offsetof(Unit, context) + offsetof(Context, bp)},
     {"unit.captive", nullptr, offsetof(Unit, captive)},
+    {"unit.identity", nullptr, offsetof(Unit, identity)},
+    {"unit.own", nullptr, offsetof(Unit, cold) + kOwnByte},
     {"unit.id", nullptr, offsetof(Unit, cold) + offsetof(UnitCold, id)},
     {"unit.name", nullptr, offsetof(Unit, cold) + offsetof(UnitCold, name)},
     {"unit.name_size", nullptr, sizeof UnitCold::name},
     {"flag.tasklet", nullptr, flag::kTasklet},
     {"flag.primary", nullptr, flag::kPrimary},
     {"flag.named", nullptr, flag::kNamed},
+    {"flag.own_state", nullptr, flag::kOwnState},
+    {"own.identity", nullptr, own::kIdentity},
     {"state.free", nullptr, static_cast<uint64_t>(UnitState::kFree)},
     {"state.fresh", nullptr, static_cast<uint64_t>(UnitState::kFresh)},
     {"state.running", nullptr, static_cast<uint64_t>(UnitState::kRunning)},

@@ -25,7 +25,14 @@ __attribute__((noinline)) static void suspend_here(void* arg) {
   __asm__ volatile("" ::: "memory");
 }
 static __thread int own_number;
-// With an identity of its own.
+// With an identity of their own, these two.
+__attribute__((noinline)) static void own_and_wait(void* arg) {
+  (void)arg;
+  own_number = 4400;
+  errno = EDOM;
+  weft_event_wait(&gate);
+  __asm__ volatile("" ::: "memory");
+}
 __attribute__((noinline)) static void spin_here(void* arg) {
   (void)arg;
   own_number = 4300;
@@ -67,6 +74,9 @@ int main(int argc, char** argv) {
   until(suspended, WEFT_UNIT_BLOCKED);
   weft_unit_t ended = start(never_runs, NULL, "ended");
   until(ended, WEFT_UNIT_TERMINATED);
+  weft_unit_t owner = start_as(WEFT_IDENTITY_OWN, own_and_wait, NULL, "owner");
+  until(owner, WEFT_UNIT_BLOCKED);
+  own_number = 4100;
   weft_unit_t runs = start_as(WEFT_IDENTITY_OWN, spin_here, NULL, "runs");
   while (!atomic_load(&spinning)) usleep(1000);  // not yield: the other worker shall run it
   weft_unit_t fresh = start(never_runs, NULL, "fresh");
@@ -74,7 +84,7 @@ int main(int argc, char** argv) {
   atomic_store(&stop, 1);
   weft_event_set(&gate);
   weft_resume(suspended);
-  weft_unit_t all[] = {waits, suspended, ended, runs, fresh};
+  weft_unit_t all[] = {waits, suspended, ended, owner, runs, fresh};
   weft_free_many(sizeof all / sizeof all[0], all);
   return weft_finalize();
 }

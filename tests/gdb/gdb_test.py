@@ -24,6 +24,9 @@ LIBRARY = sys.argv[5] if len(sys.argv) > 5 else None
 SKIPPED = 77
 COMMANDS = ["info ults", "echo == all\\n", "weft bt all", "echo == by name\\n", "weft bt waits suspended"]
 OWN = ["echo == own\\n", "source " + os.path.join(os.path.dirname(os.path.realpath(__file__)), "own_values.py")]
+SELECT_OWN = ["echo == select own\\n", "weft select owner", "frame function own_and_wait", "print own_number", "print errno",
+              "weft bt waits", "print own_number", "weft select waits", "print own_number", "weft select",
+              "print own_number", "echo == end\\n"]
 SELECT = ["echo == select\\n", "weft select waits", "frame function wait_innermost", "info locals",
           "weft select", "echo == thread\\n", "backtrace"]
 failed = False
@@ -34,11 +37,15 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
-def check(text, pattern, what):
+def fail(text):
     global failed
+    failed = True
+    print("FAILED: " + text)
+
+
+def check(text, pattern, what):
     if not re.search(pattern, text, re.S):
-        failed = True
-        print('FAILED: %s: no "%s" in:\n%s\n' % (what, pattern, text))
+        fail('%s: no "%s" in:\n%s\n' % (what, pattern, text))
 
 
 def gdb(commands, arguments, **environment):
@@ -57,7 +64,7 @@ def gdb(commands, arguments, **environment):
 
 
 def live(**environment):
-    return gdb(["break gdb_stop_here", "run"] + COMMANDS + SELECT + OWN, [TARGET], **environment)
+    return gdb(["break gdb_stop_here", "run"] + COMMANDS + SELECT + OWN + SELECT_OWN, [TARGET], **environment)
 
 
 def stripped(folder):
@@ -75,7 +82,7 @@ def gdbs_core(folder):
     # gdb gives up a whole piece of memory where it meets a guard page of the other kind.
     said = gdb(["break gdb_stop_here", "run", "generate-core-file " + core], [TARGET], WEFT_STACK_GUARD="mprotect")
     check(said, "Saved corefile", "generate-core-file")
-    return gdb(COMMANDS + SELECT, [TARGET, core])
+    return gdb(COMMANDS + SELECT + SELECT_OWN, [TARGET, core])
 
 
 def kernels_core(folder):
@@ -91,7 +98,7 @@ def kernels_core(folder):
     cores = [name for name in os.listdir(folder) if name.startswith("core")]
     if not cores:
         skip("the kernel wrote no core file")
-    return gdb(COMMANDS + SELECT, [TARGET, os.path.join(folder, cores[0])])
+    return gdb(COMMANDS + SELECT + SELECT_OWN, [TARGET, os.path.join(folder, cores[0])])
 
 
 def about(text, name):
@@ -130,6 +137,15 @@ def check_selection(text):
         check(text.split("== own")[1], r"own_number 4300, errno 18\n", "thread-local values of a ULT")
 
 
+def check_selection_of_own(text):
+    check(text, r"#\d+ .*(context_switch|leave_unit|libweft|weft_event_wait|gate_wait)", "the first frame of a ULT that is selected")
+    if "sleep_until" in text:
+        fail("the lender's frames are among the ULT's:\n" + text)
+    values = re.findall(r"^\$\d+ = (-?\d+)$", text, re.M)
+    if values != ["4400", "33", "4400", "4100", "4100"]:
+        fail("thread-local values of ULTs that are selected: %s in:\n%s" % (values, text))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         modes = {"live": lambda _: live(), "stripped": stripped, "installed": installed, "gcore": gdbs_core,
@@ -145,6 +161,7 @@ def main():
     check_frames(frames)
     check(by_name, r'^ULT [^\n]*"waits".*ULT [^\n]*"suspended"', "by name")
     check_selection(selection)
+    check_selection_of_own(selection.split("== select own")[1])
     sys.exit(1 if failed else 0)
 
 

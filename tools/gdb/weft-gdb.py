@@ -3,7 +3,8 @@
 #   info ults (or: weft ults)   every work unit: name, state, worker, what it waits for
 #   weft bt ULT ...             backtraces; ULT is an address, a name, or #id
 #   weft bt all                 of all that have a stack
-#   weft select ULT             bt, up, down, frame, info locals show that ULT: its frames are #1 and above
+#   weft select ULT             bt, up, down, frame, info locals show that ULT, above the thread's innermost frame; with an
+#                               identity of its own, print shows its thread-local variables
 #   weft select                 back to the thread
 #
 # Load it with `source weft-gdb.py`; where it is installed beside the library gdb does so by itself. It reads
@@ -105,10 +106,16 @@ class Unit:
         self.wait_object = word("unit.wait_object")
         self.wait_since = word("unit.wait_since")
         self.sp, self.ip, self.bp = word("unit.sp"), word("unit.ip"), word("unit.bp")
+        owns = flags & layout["flag.own_state"] and data[layout["unit.own"]] & layout["own.identity"]
+        self.identity = word("unit.identity") if owns else 0
         self.klt = None  # that it runs on, or sleeps in
 
     def is_(self, state):
         return self.state == self.layout["state." + state]
+
+    def lender(self):
+        """The thread whose thread-local variables are the ULT's; None: it has none of its own."""
+        return thread_with(read_int(self.identity + self.layout["identity.tid"])) if self.identity else None
 
     def who(self):
         text = "tasklet " if self.tasklet else "ULT "
@@ -231,8 +238,10 @@ class UltUnwinder(gdb.unwinder.Unwinder):
         super().__init__("weft-ult")
         self.unit = None
         self.innermost = None
+        self.thread = None  # that was selected, where another one stands in its place
 
     def choose(self, unit):
+        """On the selected thread."""
         self.unit = None
         gdb.invalidate_cached_frames()
         if unit is not None:
@@ -243,6 +252,24 @@ class UltUnwinder(gdb.unwinder.Unwinder):
             self.unit = unit
             gdb.invalidate_cached_frames()
             gdb.newest_frame().select()
+
+    def select(self, unit):
+        """For the user, who goes on with it."""
+        self.unselect()
+        lender = unit.lender()
+        if lender is not None:
+            self.thread = gdb.selected_thread()
+            lender.switch()
+        self.choose(unit)
+
+    def unselect(self):
+        self.choose(None)
+        if self.thread is not None and self.thread.is_valid():
+            self.thread.switch()
+        self.thread = None
+
+    def forget(self):
+        self.unit = self.thread = None
 
     def __call__(self, pending):
         if self.unit is None:
@@ -267,7 +294,7 @@ class UltUnwinder(gdb.unwinder.Unwinder):
 
 ult_unwinder = UltUnwinder()
 gdb.unwinder.register_unwinder(None, ult_unwinder, replace=True)
-gdb.events.cont.connect(lambda _: setattr(ult_unwinder, "unit", None))
+gdb.events.cont.connect(lambda _: ult_unwinder.forget())
 
 
 def thread_with(tid):
@@ -275,6 +302,14 @@ def thread_with(tid):
         if tid in thread.ptid:
             return thread
     return None
+
+
+def first_of_ult():
+    """The number of the ULT's innermost frame: above the thread's, which counts once for each call that is inlined there."""
+    frame, number = gdb.newest_frame(), 1
+    while frame.type() == gdb.INLINE_FRAME:
+        frame, number = frame.older(), number + 1
+    return number
 
 
 def print_frames(skip):
@@ -305,7 +340,7 @@ def backtrace(unit):
             print_frames(0)
         elif unit.is_("ready") or unit.is_("blocked"):
             ult_unwinder.choose(unit)
-            print_frames(1)
+            print_frames(first_of_ult())
         elif unit.is_("running"):
             print("  (its frames are shown with the unit that it joins)")
         else:
@@ -360,7 +395,8 @@ class WeftBacktrace(gdb.Command):
 
 class WeftSelect(gdb.Command):
     """Show a ULT that is suspended in bt, up, frame and info locals: weft select ULT; none: the thread again.
-    The thread's innermost frame stays #0; the ULT's frames are #1 and above."""
+    The thread's innermost frame stays #0; the ULT's frames are above it. The thread is the lender of a ULT that has
+    an identity of its own: print shows its thread-local variables."""
 
     def __init__(self):
         super().__init__("weft select", gdb.COMMAND_STACK)
@@ -368,15 +404,15 @@ class WeftSelect(gdb.Command):
     def invoke(self, argument, from_tty):
         texts = gdb.string_to_argv(argument)
         if not texts:
-            ult_unwinder.choose(None)
+            ult_unwinder.unselect()
             return
         unit = find_units(texts[0])[0]
         if unit.klt:
             raise gdb.GdbError("It runs on LWP %d: use `thread`." % unit.klt.tid)
         if not (unit.is_("ready") or unit.is_("blocked")):
             raise gdb.GdbError("It has no frames of its own: " + unit.line())
-        ult_unwinder.choose(unit)
-        gdb.execute("frame 1")
+        ult_unwinder.select(unit)
+        gdb.execute("frame %d" % first_of_ult())
 
 
 InfoUlts("info ults")
