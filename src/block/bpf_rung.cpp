@@ -89,8 +89,6 @@ bool bpf_watch(KltWatch& watch, int tid) noexcept {
   if (plugin.process != getpid()) return false;
   const int slot = watch.slot >= 0 ? watch.slot : acquire_slot();
   if (slot < 0) return false;
-  // The record's last thread has ended; its number may be another one's by now.
-  if (watch.thread != 0) plugin.forget(static_cast<uint32_t>(watch.thread));
   watch.slot = slot;
   watch.thread = tid;
   if (plugin.watch(static_cast<uint32_t>(tid), static_cast<uint32_t>(slot)) != 0) {
@@ -101,16 +99,19 @@ bool bpf_watch(KltWatch& watch, int tid) noexcept {
   return true;
 }
 
+void bpf_thread_ends(KltWatch& watch) noexcept {
+  if (watch.thread == 0) return;
+  // A forked child's record: the thread, and the map, are the parent's.
+  if (plugin.process == getpid()) plugin.forget(static_cast<uint32_t>(watch.thread));
+  watch.thread = 0;
+}
+
 void bpf_forget(KltWatch& watch) noexcept {
   watch.state.store(nullptr, std::memory_order_relaxed);
   if (watch.slot < 0) return;
-  // A forked child's record: the thread, and the map, are the parent's.
-  if (plugin.process == getpid()) {
-    plugin.forget(static_cast<uint32_t>(watch.thread));
-    taken[watch.slot].store(false, std::memory_order_relaxed);
-  }
+  bpf_thread_ends(watch);
+  if (plugin.process == getpid()) taken[watch.slot].store(false, std::memory_order_relaxed);
   watch.slot = -1;
-  watch.thread = 0;
 }
 
 Sight bpf_look(const std::atomic<uint64_t>& state) noexcept {

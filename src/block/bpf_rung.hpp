@@ -13,6 +13,8 @@ bool bpf_granted() noexcept;
 // The switches of that thread are written down from here on. False: there are too many threads, or this is a forked child.
 // As watch_open().
 bool bpf_watch(KltWatch& watch, int tid) noexcept;
+// The thread is about to end. By itself: afterwards its number may be another one's, who is watched by it.
+void bpf_thread_ends(KltWatch& watch) noexcept;
 // Not any more.
 void bpf_forget(KltWatch& watch) noexcept;
 

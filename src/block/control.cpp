@@ -162,6 +162,7 @@ void block_klt_starts(Klt* klt) noexcept {
   if (!block_off()) watch(klt);
 }
 
+void block_klt_ends(Klt* klt) noexcept { watch_thread_ends(klt); }
 void block_klt_renewed(Klt* klt) noexcept { watch_reopen(klt); }
 void block_klt_gone(Klt* klt, bool mapped) noexcept { watch_close(klt, mapped); }
 

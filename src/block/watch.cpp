@@ -186,6 +186,8 @@ bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   return fd >= 0;
 }
 
+void watch_thread_ends(Klt* klt) noexcept { bpf_thread_ends(klt->watch); }
+
 void watch_reopen(Klt* klt) noexcept { klt->watch.opened.store(false, std::memory_order_relaxed); }
 
 void watch_close(Klt* klt, bool mapped) noexcept {

@@ -20,6 +20,8 @@ BlockRung watch_find_rung(BlockRung wish) noexcept;
 // Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not
 // seen to sleep at all.
 bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept;
+// The KLT itself, under the list's lock: its thread's number is another thread's soon. What it was seen to do stays.
+void watch_thread_ends(Klt* klt) noexcept;
 // The record is to be another thread's, which opens it anew. What is there stays until then: somebody may be looking.
 void watch_reopen(Klt* klt) noexcept;
 // Nobody looks any more. `mapped`: false in a forked child, which does not have the memory.

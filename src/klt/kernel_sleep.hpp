@@ -42,6 +42,8 @@ bool block_scouts_are_starting() noexcept;
 // ---- a KLT's thread; guard up -----------------------------------------------------------------------
 
 void block_klt_starts(Klt* klt) noexcept;
+// Its thread ends, or has not begun: the number is free for another one next. Under the list's lock.
+void block_klt_ends(Klt* klt) noexcept;
 // The record is to be another thread's.
 void block_klt_renewed(Klt* klt) noexcept;
 // It is about to be deleted. `mapped`: false in a forked child, which does not have what its parent had mapped.

@@ -113,6 +113,7 @@ Klt* reuse_ended() noexcept {
 
 void list_ended(Klt* klt) noexcept {
   std::lock_guard hold(all_klts.lock);
+  block_klt_ends(klt);
   klt->next_ended = all_klts.ended;
   klt->ended = true;
   all_klts.ended = klt;

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vector>
 
+#include "block/bpf_rung.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
 #include "support/filter.hpp"
@@ -560,6 +561,38 @@ TEST(BlockingRefused, ARungThatWasAskedForIsTold) {
               "WEFT_BLOCKING_RUNG=bpf is not granted, and `proc` .*CAP_BPF");
   EXPECT_EXIT(ask_for_what_is_refused("proc"), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(ask_for_what_is_refused("auto"), testing::ExitedWithCode(0), "");
+}
+
+// The kernel gives the number of a thread that has ended to another one. The record of the first one may lie idle meanwhile.
+TEST(BlockingWatch, ANumberThatAnotherThreadHadBefore) {
+  setenv("WEFT_BLOCKING_RUNG", "bpf", 1);
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  unsetenv("WEFT_BLOCKING_RUNG");
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+  if (blocking_info().rung != std::string("bpf")) {
+    EXPECT_TRUE(ok(weft_finalize()));
+    GTEST_SKIP() << "the system does not grant bpf";
+  }
+  constexpr int kAnother = 1;  // no thread of ours
+  Pipe pipe;
+  std::atomic<int> number{0}, gets{0};
+  std::thread thread([&] {
+    number = gettid();
+    for (int i = 0; i < 2; ++i, ++gets) pipe.get();
+  });
+  while (number == 0) std::this_thread::yield();
+  weft::rt::KltWatch first, second;
+  EXPECT_TRUE(weft::rt::bpf_watch(first, number));
+  weft::rt::bpf_thread_ends(first);
+  EXPECT_TRUE(weft::rt::bpf_watch(second, number));
+  EXPECT_TRUE(weft::rt::bpf_watch(first, kAnother));
+  pipe.put();
+  EXPECT_TRUE(wait_until([&] { return gets == 1 && weft::rt::bpf_look(*second.state).asleep; }));
+  pipe.put();
+  thread.join();
+  weft::rt::bpf_forget(first);
+  weft::rt::bpf_forget(second);
+  EXPECT_TRUE(ok(weft_finalize()));
 }
 
 TEST(BlockingSettings, AgainAndAgain) {
