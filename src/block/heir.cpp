@@ -148,12 +148,18 @@ bool heir_choose(Worker* worker) noexcept {
   klt->heir_of.store(worker, std::memory_order_relaxed);
   klt_wake(klt, kBeHeir);  // before it can be called, and go on as something else
   Klt* none = nullptr;
-  if (!heir.compare_exchange_strong(none, klt, std::memory_order_acq_rel)) make_spare_again(worker, klt);
+  if (!heir.compare_exchange_strong(none, klt, std::memory_order_seq_cst)) {
+    make_spare_again(worker, klt);
+  } else if (worker->post.state.load(std::memory_order_seq_cst) == kPostEnds) {
+    // Sequentially consistent, pairs with scouts_stop(), which first says that and then dismisses: a new carrier may choose an
+    // heir only now. Either it sees this one, or we see that nobody wants one.
+    heir_dismiss(worker);
+  }
   return true;
 }
 
 void heir_dismiss(Worker* worker) noexcept {
-  if (Klt* klt = worker->post.heir.exchange(nullptr, std::memory_order_acq_rel)) make_spare_again(worker, klt);
+  if (Klt* klt = worker->post.heir.exchange(nullptr, std::memory_order_seq_cst)) make_spare_again(worker, klt);
 }
 
 }  // namespace weft::rt
