@@ -71,7 +71,11 @@ void after_fork_in_parent() noexcept {
 void after_fork_in_child() noexcept {
   ++process_generation;
   if (!forking.inside) gate_reset();
-  if (forking.running) process_become_child(forking.self, forking.inside);
+  if (forking.running) {
+    process_become_child(forking.self, forking.inside);
+  } else if (!forking.inside) {
+    identity_fork_ends();
+  }
   if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
   runtime.setup.unlock();
   allow_preemption();

@@ -1,5 +1,7 @@
 // fork() of the process from a ULT, wherever it runs: what the child has, and what stayed behind.
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -617,6 +619,18 @@ TEST_P(ProcessFork, FromAPoolsFunction) {
   EXPECT_TRUE(ok(weft_worker_free(&worker)));
   EXPECT_TRUE(ok(weft_sched_free(&sched)));
   EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
+TEST(ProcessForkWithout, ARuntimeAChildForksToo) {
+  ASSERT_FALSE(weft_initialized());
+  const auto fork_and = [](auto&& then) {
+    const pid_t child = fork();
+    if (child == 0) _exit(then());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+  };
+  EXPECT_EQ(fork_and([&] { return fork_and([&] { return fork_and([] { return 7; }); }); }), 7);
 }
 
 }  // namespace
