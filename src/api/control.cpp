@@ -247,7 +247,7 @@ int weft_exit(void) {
   Worker* worker = guard_enter();
   if (worker == nullptr) return runtime_running() ? WEFT_ERR_CONTEXT : WEFT_ERR_UNINITIALIZED;
   Unit* unit = klt_current();
-  if (!is_ult(unit) || unit_is(unit, flag::kPrimary)) {
+  if (!is_ult(unit) || unit_is(unit, flag::kPrimary) || unit->exit_frame == nullptr) {
     guard_leave(worker);
     return WEFT_ERR_CONTEXT;
   }

@@ -213,7 +213,7 @@ int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
 int weft_cancel(weft_unit_t handle) {
   Unit* unit = live_unit(handle);
   if (unit == nullptr) return WEFT_ERR_INVALID;
-  if (unit_is(unit, flag::kPrimary)) return WEFT_ERR_CONTEXT;
+  if (unit_is(unit, flag::kPrimary) || unit->exit_frame == nullptr) return WEFT_ERR_CONTEXT;
   unit_mark(unit);
   unit->requests.fetch_or(kCancelRequest, std::memory_order_release);
   static_cast<void>(weft_resume(handle));  // if it has suspended itself, it ends now

@@ -26,6 +26,9 @@ WEFT_API int initialize(const weft_options_t* options);
 // workers have been freed, their pools are their owners'.
 WEFT_API int finalize();
 WEFT_API weft_unit_t primary();
+// The calling kernel thread becomes a ULT: worker/adopt.hpp. Whether that can be is told without the runtime too.
+WEFT_API bool may_adopt();
+WEFT_API int adopt_caller(weft_pool_t home);
 
 // ---- units
 
@@ -123,6 +126,10 @@ WEFT_API bool take_ready(weft_unit_t unit);
 WEFT_API int run(weft_unit_t unit);
 // A scheduler of the front-end's looks at deadlines, and at what else a worker has to do now and then.
 WEFT_API void poll();
+// Whether the caller's worker has something else to run. False on a thread that is none of Weft's.
+WEFT_API bool others_wait();
+// A full fence on every running thread of the process: os/membarrier.hpp.
+WEFT_API void fence_everywhere();
 
 // What every worker that runs calls once after each ring_bell(), when its scheduler, or a poll(), comes by: those that
 // sleep are woken for it. It may block, which blocks its worker. Null: nothing.

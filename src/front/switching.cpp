@@ -4,6 +4,7 @@
 #include "arch/pause.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
+#include "os/membarrier.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
 #include "worker/runtime.hpp"
@@ -163,6 +164,16 @@ int run(weft_unit_t unit) {
   }
   return run_from_scheduler_and_leave(worker, from_handle(unit));
 }
+
+bool others_wait() {
+  if (!klt_register_valid()) return false;
+  Worker* worker = guard_enter();
+  const bool some = units_wait(worker);
+  guard_leave(guard_worker());
+  return some;
+}
+
+void fence_everywhere() { membarrier_all(); }
 
 void poll() {
   Worker* worker = guard_enter();

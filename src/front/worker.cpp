@@ -5,6 +5,7 @@
 #include "worker/bell.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
+#include "worker/adopt.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::front {
@@ -71,6 +72,8 @@ int initialize(const weft_options_t* options) {
 
 int finalize() { return runtime_finalize_dropping(); }
 
+bool may_adopt() { return adopt_unsupported() == nullptr; }
+int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 weft_unit_t primary() { return to_handle(runtime.primary); }
 
 void worker_set_front(weft_worker_t worker, void* front) {

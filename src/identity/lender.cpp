@@ -34,11 +34,15 @@ struct rseq* rseq_area(uintptr_t thread_pointer) noexcept {
   return reinterpret_cast<struct rseq*>(thread_pointer + static_cast<uintptr_t>(__rseq_offset));
 }
 
+}  // namespace
+
 // With the raw system call: the C library's own would leave out its own signals, and cancellation acts on thread-local state.
-void block_signals() noexcept {
+void lender_block_signals() noexcept {
   const uint64_t mask = ~(uint64_t{1} << (kSetId - 1));
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
 }
+
+namespace {
 
 // Not instrumented, and nothing in it may touch thread-local storage.
 __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sleep_until(FutexWord& word) noexcept {
@@ -48,7 +52,7 @@ __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sl
 }
 
 void* lender_main(void*) noexcept {
-  block_signals();
+  lender_block_signals();
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
   prctl(PR_SET_NAME, "weft-identity");
   Identity identity{};

@@ -12,6 +12,9 @@ bool lender_start() noexcept;
 // Defined by the pool.
 void lender_ready(Identity* identity) noexcept;
 
+// The calling thread's, but the one with which setuid() and its kin reach every thread. It touches nothing of the thread's.
+void lender_block_signals() noexcept;
+
 // The kernel's per-CPU area of the calling thread, which lies in the C library's record at this thread pointer. False:
 // the kernel does not do it.
 bool rseq_unregister(uintptr_t thread_pointer) noexcept;

@@ -152,7 +152,8 @@ const Stack& stack_of(const Unit* unit, const Worker* own) noexcept {
 
 // From now on it is what main was: its stack is there for good, and its end that of the process.
 void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
-  if (!unit_is(unit, flag::kPrimary)) context_divert(unit->exit_frame);
+  // A thread that has become a ULT has none: its outermost frame is the C library's already.
+  if (!unit_is(unit, flag::kPrimary) && unit->exit_frame != nullptr) context_divert(unit->exit_frame);
   const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kOwnState | flag::kFront);
   unit->flags = static_cast<uint16_t>(kept | flag::kPrimary | flag::kPinned | flag::kOwnStack);
   unit->requests.store(0, std::memory_order_relaxed);

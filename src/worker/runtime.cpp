@@ -38,6 +38,31 @@ constinit std::atomic<unsigned> worker_marks_used{0};
 // Static objects of the program may be made before ours, and be destroyed after: ours need neither.
 static_assert(std::is_trivially_destructible_v<Runtime> && std::is_trivially_destructible_v<Stack>);
 
+// The thread's own stack, as far as it may grow. Not pthread_getattr_np(): for the first thread that
+// reads /proc/self/maps.
+void adopt_stack(Stack& stack, bool first_thread) noexcept {
+  char* const here = static_cast<char*>(stack_pointer());
+  if (!first_thread) {
+    pthread_attr_t attr;
+    void* low = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+      pthread_attr_getstack(&attr, &low, &size);
+      pthread_attr_destroy(&attr);
+      stack_adopt(stack, static_cast<char*>(low), static_cast<char*>(low) + size);
+      return;
+    }
+  }
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  constexpr size_t kUnlimited = size_t{64} << 20;
+  constexpr size_t kAbove = size_t{1} << 20;  // frames, arguments and environment above us
+  const size_t size = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > kUnlimited
+                          ? kUnlimited
+                          : static_cast<size_t>(limit.rlim_cur);
+  stack_adopt(stack, here - size + (size > 2 * kAbove ? kAbove : size / 2), here + 4096);
+}
+
 namespace {
 
 int reserve_slot(Worker* worker) noexcept {
@@ -110,31 +135,6 @@ void apply(Options& options, const weft_options_t* wishes) noexcept {
   if (wishes->idle_spin_us != 0) options.idle_spin_us = static_cast<int>(wishes->idle_spin_us);
 }
 
-// The thread's own stack, as far as it may grow. Not pthread_getattr_np(): for the first thread that
-// reads /proc/self/maps.
-void adopt_primary_stack(bool first_thread) noexcept {
-  char* const here = static_cast<char*>(stack_pointer());
-  if (!first_thread) {
-    pthread_attr_t attr;
-    void* low = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-      pthread_attr_getstack(&attr, &low, &size);
-      pthread_attr_destroy(&attr);
-      stack_adopt(primary_stack, static_cast<char*>(low), static_cast<char*>(low) + size);
-      return;
-    }
-  }
-  rlimit limit{};
-  getrlimit(RLIMIT_STACK, &limit);
-  constexpr size_t kUnlimited = size_t{64} << 20;
-  constexpr size_t kAbove = size_t{1} << 20;  // frames, arguments and environment above us
-  const size_t size = limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > kUnlimited
-                          ? kUnlimited
-                          : static_cast<size_t>(limit.rlim_cur);
-  stack_adopt(primary_stack, here - size + (size > 2 * kAbove ? kAbove : size / 2), here + 4096);
-}
-
 Unit* make_primary(Worker* worker, Klt* klt) noexcept {
   Unit* unit = worker->units.pop();
   if (unit == nullptr) return nullptr;
@@ -185,7 +185,7 @@ int start_running(const Options& options) {
   runtime.initial = klt;
   Worker* worker = worker_create(nullptr);
   if (worker == nullptr) return WEFT_ERR_NO_MEMORY;
-  adopt_primary_stack(klt->tid.load(std::memory_order_relaxed) == getpid());
+  adopt_stack(primary_stack, klt->tid.load(std::memory_order_relaxed) == getpid());
   runtime.primary = make_primary(worker, klt);
   if (runtime.primary == nullptr) return WEFT_ERR_NO_MEMORY;
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);

@@ -57,5 +57,7 @@ int runtime_finalize_dropping() noexcept;
 
 // The stack of the primary ULT.
 extern Stack primary_stack;
+// The record gets the calling thread's own stack.
+void adopt_stack(Stack& stack, bool first_thread) noexcept;
 
 }  // namespace weft::rt
