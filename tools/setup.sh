@@ -5,7 +5,7 @@
 # the one line to run, and fails.
 set -euo pipefail
 
-run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev)
+run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev libcli11-dev libfmt-dev)
 install=("${run[@]}" python3 doxygen doxygen2man)
 deb=("${install[@]}" dpkg-dev debhelper lintian)
 test=("${install[@]}" bpftool libbpf-dev libgtest-dev gdb valgrind spin clang-19

@@ -15,6 +15,6 @@ for header in "$tree"/include/*.h "$tree"/include/weft/*.h; do
   check "$header" c11 "$CC"
   check "$header" c17 "$CC"
 done
-for header in "$tree"/include/*.h "$tree"/include/weft/*.h "$tree"/include/weft/*.hpp; do
+for header in "$tree"/include/*.h "$tree"/include/weft/*.h "$tree"/include/weft/*.hpp "$tree"/include/weft/omp/*.h; do
   check "$header" c++20 "$CXX"
 done

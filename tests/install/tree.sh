@@ -10,13 +10,16 @@ for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/
   "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc \
   $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py" \
   include/abt.h include/weft/abt_ext.h $LIBDIR/libabt.so $LIBDIR/libabt.so.1.1.0 $LIBDIR/cmake/argobots/argobots-config.cmake \
-  $LIBDIR/pkgconfig/argobots.pc; do
+  $LIBDIR/pkgconfig/argobots.pc include/weft/omp/omp.h $LIBDIR/weft/omp/libgomp.so.1 $LIBDIR/weft/omp/libgomp.so.1.0.0 \
+  $LIBDIR/weft/omp/libomp.so.5 $LIBDIR/weft/omp/libiomp5.so $LIBDIR/weft/omp/libabt.so.1; do
   [ -e "$file" ] || fail "$file is not installed"
 done
-[ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" -type f | wc -l)" ] ||
+[ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" "$SOURCE/frontends/omp/include" \
+  -type f | wc -l)" ] ||
   fail "include/ is not what the source has"
 readelf -d $LIBDIR/libweft.so | grep -q 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
 readelf -d $LIBDIR/libabt.so | grep -q 'SONAME.*\[libabt\.so\.1\]' || fail "the SONAME is not libabt.so.1"
+readelf -d $LIBDIR/weft/omp/libomp.so.5 | grep -q 'SONAME.*\[libgomp\.so\.1\]' || fail "the SONAME is not libgomp.so.1"
 if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
 if grep -rnF -e "$SOURCE" -e "$BUILD" -e "$PWD" $LIBDIR/cmake $LIBDIR/pkgconfig include; then
   fail "these say where Weft was built or installed"

@@ -1,0 +1,144 @@
+// target.cpp: devices. There is the host only, which is device number 0, as there are no others.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "api/caller.hpp"
+#include "api/fortran.hpp"
+
+using namespace weft::omp;
+
+WEFT_OMP_API int omp_get_num_devices() { return 0; }
+WEFT_OMP_PLAIN(omp_get_num_devices, "OMP_4.0")
+WEFT_OMP_API int omp_get_initial_device() { return 0; }
+WEFT_OMP_PLAIN(omp_get_initial_device, "OMP_4.5")
+WEFT_OMP_API int omp_get_device_num() { return 0; }
+WEFT_OMP_PLAIN(omp_get_device_num, "OMP_5.0.2")
+WEFT_OMP_API int omp_is_initial_device() { return 1; }
+WEFT_OMP_PLAIN(omp_is_initial_device, "OMP_4.0")
+
+WEFT_OMP_API int omp_get_default_device() { return callers_icvs().default_device; }
+WEFT_OMP_PLAIN(omp_get_default_device, "OMP_4.0")
+WEFT_OMP_API void omp_set_default_device(int number) { callers_own_icvs().default_device = number > 0 ? number : 0; }
+WEFT_OMP_NUMBER(omp_set_default_device, "OMP_4.0")
+
+namespace {
+
+// -1: omp_initial_device; -2: libgomp's number of the host in old programs.
+bool is_host(int number) { return number == 0 || number == -1 || number == -2; }
+
+// A part of an array of several dimensions.
+struct Box {
+  size_t element;
+  const size_t* volume;  // of each dimension
+  const size_t* to_offsets;
+  const size_t* from_offsets;
+  const size_t* to_dimensions;
+  const size_t* from_dimensions;
+};
+
+bool scale(size_t& number, size_t by) { return !__builtin_mul_overflow(number, by, &number); }
+
+size_t slice(size_t element, int dims, const size_t* dimensions) {
+  size_t size = element;
+  for (int i = 1; i < dims; ++i) size *= dimensions[i];
+  return size;
+}
+
+int copy_box(char* to, const char* from, int dims, const Box& box) {
+  size_t to_step = slice(box.element, dims, box.to_dimensions);
+  size_t from_step = slice(box.element, dims, box.from_dimensions);
+  to += box.to_offsets[0] * to_step;
+  from += box.from_offsets[0] * from_step;
+  if (dims == 1) {
+    size_t bytes = box.element;
+    if (!scale(bytes, box.volume[0])) return EINVAL;
+    std::memcpy(to, from, bytes);
+    return 0;
+  }
+  const Box inner{box.element, box.volume + 1, box.to_offsets + 1, box.from_offsets + 1, box.to_dimensions + 1,
+                  box.from_dimensions + 1};
+  for (size_t i = 0; i < box.volume[0]; ++i) {
+    if (const int error = copy_box(to + i * to_step, from + i * from_step, dims - 1, inner); error != 0) return error;
+  }
+  return 0;
+}
+
+// omp_depend_t of gcc's; clang's programs come with functions of their own for all this.
+struct DependObject {
+  void* address;
+  uintptr_t kind;  // 1 in, 2 out, 3 inout, 4 mutexinoutset, 5 inoutset
+};
+
+void wait_for(int n, const DependObject* objects) {
+  if (n <= 0 || objects == nullptr) return;
+  static constexpr DepKind kKinds[] = {DepKind::kOut,  DepKind::kIn,            DepKind::kOut,
+                                       DepKind::kOut,  DepKind::kMutexInOutSet, DepKind::kInOutSet};
+  std::vector<Depend> depends;
+  for (int i = 0; i < n; ++i) {
+    const uintptr_t kind = objects[i].kind;
+    depends.push_back({objects[i].address, kind < std::size(kKinds) ? kKinds[kind] : DepKind::kOut});
+  }
+  task_wait_depend(this_member(), depends.size(), depends.data());
+}
+
+}  // namespace
+
+WEFT_OMP_API void* omp_target_alloc(size_t bytes, int number) { return is_host(number) ? std::malloc(bytes) : nullptr; }
+WEFT_OMP_GNU(omp_target_alloc, "OMP_4.5")
+WEFT_OMP_API void omp_target_free(void* memory, int number) {
+  if (is_host(number)) std::free(memory);
+}
+WEFT_OMP_GNU(omp_target_free, "OMP_4.5")
+
+WEFT_OMP_API int omp_target_is_present(const void*, int number) { return is_host(number); }
+WEFT_OMP_GNU(omp_target_is_present, "OMP_4.5")
+WEFT_OMP_API int omp_target_is_accessible(const void*, size_t, int number) { return is_host(number); }
+WEFT_OMP_GNU(omp_target_is_accessible, "OMP_5.1.1")
+WEFT_OMP_API void* omp_get_mapped_ptr(const void* memory, int number) {
+  return is_host(number) ? const_cast<void*>(memory) : nullptr;
+}
+WEFT_OMP_GNU(omp_get_mapped_ptr, "OMP_5.1.1")
+
+// What is the host's is associated with nothing else.
+WEFT_OMP_API int omp_target_associate_ptr(const void*, const void*, size_t, size_t, int) { return EINVAL; }
+WEFT_OMP_GNU(omp_target_associate_ptr, "OMP_4.5")
+WEFT_OMP_API int omp_target_disassociate_ptr(const void*, int) { return EINVAL; }
+WEFT_OMP_GNU(omp_target_disassociate_ptr, "OMP_4.5")
+
+WEFT_OMP_API int omp_target_memcpy(void* to, const void* from, size_t bytes, size_t to_offset, size_t from_offset, int to_device,
+                                   int from_device) {
+  if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
+  std::memcpy(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, bytes);
+  return 0;
+}
+WEFT_OMP_GNU(omp_target_memcpy, "OMP_4.5")
+
+WEFT_OMP_API int omp_target_memcpy_rect(void* to, const void* from, size_t element, int dims, const size_t* volume,
+                                        const size_t* to_offsets, const size_t* from_offsets, const size_t* to_dimensions,
+                                        const size_t* from_dimensions, int to_device, int from_device) {
+  if (to == nullptr && from == nullptr) return INT_MAX;  // how many dimensions there may be
+  if (element < 1 || dims < 1 || !is_host(to_device) || !is_host(from_device)) return EINVAL;
+  return copy_box(static_cast<char*>(to), static_cast<const char*>(from), dims,
+                  {element, volume, to_offsets, from_offsets, to_dimensions, from_dimensions});
+}
+WEFT_OMP_GNU(omp_target_memcpy_rect, "OMP_4.5")
+
+// Done when they return: no task need be waited for.
+WEFT_OMP_API int omp_target_memcpy_async(void* to, const void* from, size_t bytes, size_t to_offset, size_t from_offset,
+                                         int to_device, int from_device, int n, const DependObject* objects) {
+  wait_for(n, objects);
+  return omp_target_memcpy(to, from, bytes, to_offset, from_offset, to_device, from_device);
+}
+WEFT_OMP_GNU(omp_target_memcpy_async, "OMP_5.1.1")
+
+WEFT_OMP_API int omp_target_memcpy_rect_async(void* to, const void* from, size_t element, int dims, const size_t* volume,
+                                              const size_t* to_offsets, const size_t* from_offsets, const size_t* to_dimensions,
+                                              const size_t* from_dimensions, int to_device, int from_device, int n,
+                                              const DependObject* objects) {
+  wait_for(n, objects);
+  return omp_target_memcpy_rect(to, from, element, dims, volume, to_offsets, from_offsets, to_dimensions, from_dimensions,
+                                to_device, from_device);
+}
+WEFT_OMP_GNU(omp_target_memcpy_rect_async, "OMP_5.1.1")

@@ -1,0 +1,12 @@
+// barrier.hpp: barriers of a team.
+#pragma once
+
+#include "team.hpp"
+
+namespace weft::omp {
+
+// Tasks of the team are run meanwhile, and are all done afterwards. Returns false for `cancellable` ones whose region has
+// been cancelled: then the caller goes to the region's end. Context: a thread of the team, in its implicit task.
+bool barrier(Member& member, bool cancellable = false);
+
+}  // namespace weft::omp

@@ -1,0 +1,147 @@
+// parallel.cpp: parallel regions, also those combined with a loop or sections, and the league of host teams.
+//
+// Since gcc 4.9 a region is one call. Before, GOMP_parallel_start() returned to the code, which did its own share and then
+// called GOMP_parallel_end().
+#include "region.hpp"
+
+#include "export.hpp"
+#include "gnu/loop.hpp"
+#include "gnu/reduction.hpp"
+#include "gnu/sections.hpp"
+
+namespace weft::omp::gnu {
+namespace {
+
+using Function = void (*)(void*);
+
+struct Call {
+  Function fn;
+  void* data;
+};
+
+void run(Member&, void* arg) {
+  const Call& call = *static_cast<Call*>(arg);
+  call.fn(call.data);
+}
+
+constexpr unsigned kBindMask = 7;
+
+RegionWish make_wish(unsigned threads, unsigned flags) {
+  RegionWish wish;
+  wish.threads = threads > 0x7fffffff ? 0x7fffffff : static_cast<int>(threads);
+  wish.bind = static_cast<int>(flags & kBindMask);
+  return wish;
+}
+
+void region(Function fn, void* data, unsigned threads, unsigned flags, const LoopSpec* loop = nullptr) {
+  Call call{fn, data};
+  RegionWish wish = make_wish(threads, flags);
+  wish.loop = loop;
+  parallel(wish, run, &call);
+}
+
+void region_start(Function fn, void* data, unsigned threads, const LoopSpec* loop = nullptr) {
+  RegionWish wish = make_wish(threads, 0);
+  wish.loop = loop;
+  region_begin(wish, run, new Call{fn, data});
+}
+
+void loop_region(Function fn, void* data, unsigned threads, long sched, long start, long end, long incr, long chunk,
+                 unsigned flags) {
+  const LoopSpec spec = long_spec(this_member(), sched, start, end, incr, chunk);
+  region(fn, data, threads, flags, &spec);
+}
+
+void loop_region_start(Function fn, void* data, unsigned threads, long sched, long start, long end, long incr, long chunk) {
+  const LoopSpec spec = long_spec(this_member(), sched, start, end, incr, chunk);
+  region_start(fn, data, threads, &spec);
+}
+
+}  // namespace
+}  // namespace weft::omp::gnu
+
+using namespace weft::omp;
+using gnu::Function;
+
+WEFT_OMP_API void GOMP_parallel(Function fn, void* data, unsigned threads, unsigned flags) {
+  gnu::region(fn, data, threads, flags);
+}
+WEFT_OMP_GNU(GOMP_parallel, "GOMP_4.0")
+
+// The region's first datum is the address of its reductions. Returns how many copies the code has to combine.
+WEFT_OMP_API unsigned GOMP_parallel_reductions(Function fn, void* data, unsigned threads, unsigned flags) {
+  gnu::Call call{fn, data};
+  RegionWish wish = gnu::make_wish(threads, flags);
+  // No more than there is memory for.
+  wish.threads = threads_for(this_member(), wish.threads);
+  auto* reductions = *static_cast<gnu::Reductions**>(data);
+  gnu::allocate(reductions, static_cast<unsigned>(wish.threads));
+  gnu::tie(reductions, nullptr);
+  wish.gnu = reductions;
+  return static_cast<unsigned>(parallel(wish, gnu::run, &call));
+}
+WEFT_OMP_GNU(GOMP_parallel_reductions, "GOMP_5.0")
+
+WEFT_OMP_API void GOMP_parallel_sections(Function fn, void* data, unsigned threads, unsigned count, unsigned flags) {
+  const LoopSpec spec = gnu::sections_spec(count);
+  gnu::region(fn, data, threads, flags, &spec);
+}
+WEFT_OMP_GNU(GOMP_parallel_sections, "GOMP_4.0")
+
+#define WEFT_PARALLEL_LOOP(name, sched, version)                                                                       \
+  WEFT_OMP_API void GOMP_parallel_loop_##name(Function fn, void* data, unsigned threads, long start, long end,         \
+                                              long incr, long chunk, unsigned flags) {                                 \
+    gnu::loop_region(fn, data, threads, gnu::sched, start, end, incr, chunk, flags);                                   \
+  }                                                                                                                    \
+  WEFT_OMP_GNU(GOMP_parallel_loop_##name, version)
+
+#define WEFT_PARALLEL_LOOP_RUNTIME(name, version)                                                                      \
+  WEFT_OMP_API void GOMP_parallel_loop_##name(Function fn, void* data, unsigned threads, long start, long end,         \
+                                              long incr, unsigned flags) {                                             \
+    gnu::loop_region(fn, data, threads, gnu::kSchedRuntime, start, end, incr, 0, flags);                               \
+  }                                                                                                                    \
+  WEFT_OMP_GNU(GOMP_parallel_loop_##name, version)
+
+WEFT_PARALLEL_LOOP(static, kSchedStatic, "GOMP_4.0")
+WEFT_PARALLEL_LOOP(dynamic, kSchedDynamic, "GOMP_4.0")
+WEFT_PARALLEL_LOOP(guided, kSchedGuided, "GOMP_4.0")
+WEFT_PARALLEL_LOOP(nonmonotonic_dynamic, kSchedDynamic, "GOMP_4.5")
+WEFT_PARALLEL_LOOP(nonmonotonic_guided, kSchedGuided, "GOMP_4.5")
+WEFT_PARALLEL_LOOP_RUNTIME(runtime, "GOMP_4.0")
+WEFT_PARALLEL_LOOP_RUNTIME(nonmonotonic_runtime, "GOMP_5.0")
+WEFT_PARALLEL_LOOP_RUNTIME(maybe_nonmonotonic_runtime, "GOMP_5.0")
+
+// ---- of gcc before 4.9
+
+WEFT_OMP_API void GOMP_parallel_start(Function fn, void* data, unsigned threads) { gnu::region_start(fn, data, threads); }
+WEFT_OMP_GNU(GOMP_parallel_start, "GOMP_1.0")
+
+WEFT_OMP_API void GOMP_parallel_end() {
+  auto* call = static_cast<gnu::Call*>(this_member().team->arg);
+  region_end();
+  delete call;
+}
+WEFT_OMP_GNU(GOMP_parallel_end, "GOMP_1.0")
+
+WEFT_OMP_API void GOMP_parallel_sections_start(Function fn, void* data, unsigned threads, unsigned count) {
+  const LoopSpec spec = gnu::sections_spec(count);
+  gnu::region_start(fn, data, threads, &spec);
+}
+WEFT_OMP_GNU(GOMP_parallel_sections_start, "GOMP_1.0")
+
+#define WEFT_PARALLEL_LOOP_START(name, sched)                                                                          \
+  WEFT_OMP_API void GOMP_parallel_loop_##name##_start(Function fn, void* data, unsigned threads, long start, long end, \
+                                                      long incr, long chunk) {                                         \
+    gnu::loop_region_start(fn, data, threads, gnu::sched, start, end, incr, chunk);                                    \
+  }                                                                                                                    \
+  WEFT_OMP_GNU(GOMP_parallel_loop_##name##_start, "GOMP_1.0")
+
+WEFT_PARALLEL_LOOP_START(static, kSchedStatic)
+WEFT_PARALLEL_LOOP_START(dynamic, kSchedDynamic)
+WEFT_PARALLEL_LOOP_START(guided, kSchedGuided)
+
+WEFT_OMP_API void GOMP_parallel_loop_runtime_start(Function fn, void* data, unsigned threads, long start, long end,
+                                                   long incr) {
+  gnu::loop_region_start(fn, data, threads, gnu::kSchedRuntime, start, end, incr, 0);
+}
+WEFT_OMP_GNU(GOMP_parallel_loop_runtime_start, "GOMP_1.0")

@@ -1,0 +1,147 @@
+#include "gnu/make_task.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "export.hpp"
+#include "gnu/depend.hpp"
+#include "gnu/taskgroup.hpp"
+#include "team.hpp"
+
+namespace weft::omp::gnu {
+namespace {
+
+// A task's payload: the arguments lie behind it.
+struct Body {
+  Function fn;
+  void* data;
+};
+
+void run_body(Task* task) {
+  const Body& body = *static_cast<Body*>(payload(task));
+  body.fn(body.data);
+}
+
+uint16_t core_flags(unsigned flags) {
+  uint16_t out = 0;
+  if (flags & kFlagUntied) out |= task_flag::kUntied;
+  if (flags & kFlagFinal) out |= task_flag::kFinal;
+  if (flags & kFlagMergeable) out |= task_flag::kMergeable;
+  if (flags & kFlagDetach) out |= task_flag::kDetachable;
+  return out;
+}
+
+// The code finds its event where the clause says, and as the first of the arguments.
+void give_event(Task* task, void* detach, void* data) {
+  *static_cast<Task**>(detach) = task;
+  if (data) *static_cast<Task**>(data) = task;
+}
+
+// if(0), or in a final task: the caller does it, with the arguments as they are unless they have to be constructed.
+void do_at_once(Member& member, TaskWish wish, Function fn, const Arguments& arguments, const Depends& depends,
+                void* detach) {
+  wish.flags |= task_flag::kUndeferred;
+  void* data = arguments.data;
+  Task* task;
+  if (arguments.copy) {
+    task = make_task_uncopied(member, wish, fn, arguments.size, arguments.align, &data);
+  } else {
+    task = task_create(member, wish);
+  }
+  if (detach) give_event(task, detach, arguments.data);
+  task_begin(member, task, depends.count(), depends.items());
+  if (arguments.copy) arguments.copy(data, arguments.data);
+  fn(data);
+  task_end(member, task);
+}
+
+}  // namespace
+
+TaskWish make_wish(Member&, unsigned flags, int priority) {
+  TaskWish wish;
+  wish.run = run_body;
+  wish.flags = core_flags(flags);
+  if (flags & kFlagPriority) wish.priority = std::clamp(priority, 0, device().max_task_priority);
+  return wish;
+}
+
+Task* make_task_uncopied(Member& member, TaskWish wish, Function fn, size_t size, size_t align, void** own) {
+  // The payload lies at a multiple of 64.
+  align = std::max(align, alignof(Body));
+  size_t at = (sizeof(Body) + align - 1) & ~(align - 1);
+  wish.bytes = at + size + (align > 64 ? align - 64 : 0);
+  Task* task = task_create(member, wish);
+  auto* body = static_cast<Body*>(payload(task));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(body + 1);
+  body->fn = fn;
+  body->data = reinterpret_cast<void*>((begin + align - 1) & ~(align - 1));
+  *own = body->data;
+  return task;
+}
+
+Task* make_task(Member& member, TaskWish wish, Function fn, const Arguments& arguments, void** own) {
+  // What has been constructed is destructed by the task itself: it must run, cancelled or not.
+  if (arguments.copy) wish.flags |= task_flag::kNoCancel;
+  Task* task = make_task_uncopied(member, wish, fn, arguments.size, arguments.align, own);
+  if (arguments.copy) {
+    arguments.copy(*own, arguments.data);
+  } else if (arguments.size) {
+    memcpy(*own, arguments.data, arguments.size);
+  }
+  return task;
+}
+
+bool no_new_tasks(const Member& member) { return device().cancel && group_cancelled(member); }
+
+void taskgroup_begin(Member& member) { group_begin(member, new TaskGroup); }
+
+void taskgroup_end(Member& member) { delete group_end(member); }
+
+}  // namespace weft::omp::gnu
+
+using namespace weft::omp;
+
+// depend, priority and detach mean something only where their flags are set.
+WEFT_OMP_API void GOMP_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
+                            unsigned flags, void** depend, int priority, void* detach) {
+  Member& member = this_member();
+  if (gnu::no_new_tasks(member)) return;
+  const TaskWish wish = gnu::make_wish(member, flags, priority);
+  const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
+  const gnu::Depends depends(flags & gnu::kFlagDepend ? depend : nullptr);
+  if (!(flags & gnu::kFlagDetach)) detach = nullptr;
+  if (!deferred || tasks_are_included(member)) {
+    gnu::do_at_once(member, wish, fn, arguments, depends, detach);
+    return;
+  }
+  void* own;
+  Task* task = gnu::make_task(member, wish, fn, arguments, &own);
+  if (detach) gnu::give_event(task, detach, arguments.size ? own : nullptr);
+  task_start(member, task, depends.count(), depends.items());
+}
+WEFT_OMP_GNU(GOMP_task, "GOMP_2.0")
+
+WEFT_OMP_API void GOMP_taskwait() { task_wait(this_member()); }
+WEFT_OMP_GNU(GOMP_taskwait, "GOMP_2.0")
+
+WEFT_OMP_API void GOMP_taskwait_depend(void** depend) {
+  const gnu::Depends depends(depend);
+  task_wait_depend(this_member(), depends.count(), depends.items());
+}
+WEFT_OMP_GNU(GOMP_taskwait_depend, "GOMP_5.0")
+
+WEFT_OMP_API void GOMP_taskwait_depend_nowait(void** depend) {
+  const gnu::Depends depends(depend);
+  task_wait_depend(this_member(), depends.count(), depends.items(), true);
+}
+WEFT_OMP_GNU(GOMP_taskwait_depend_nowait, "GOMP_5.1.1")
+
+WEFT_OMP_API void GOMP_taskyield() { task_yield(this_member()); }
+WEFT_OMP_GNU(GOMP_taskyield, "GOMP_3.0")
+
+WEFT_OMP_API void GOMP_taskgroup_start() { gnu::taskgroup_begin(this_member()); }
+WEFT_OMP_GNU(GOMP_taskgroup_start, "GOMP_4.0")
+
+WEFT_OMP_API void GOMP_taskgroup_end() { gnu::taskgroup_end(this_member()); }
+WEFT_OMP_GNU(GOMP_taskgroup_end, "GOMP_4.0")

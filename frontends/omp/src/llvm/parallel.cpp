@@ -1,0 +1,111 @@
+// parallel.cpp: parallel regions of clang's code, and who is asking.
+#include <cstdarg>
+
+#include "llvm/ident.hpp"
+#include "llvm/loop.hpp"
+#include "llvm/microtask.hpp"
+#include "region.hpp"
+#include "team.hpp"
+
+namespace weft::omp::llvm {
+namespace {
+
+struct Call {
+  Microtask fn;
+  int argc;
+  void** argv;
+};
+
+void run_call(Member& member, void* arg) {
+  const Call& call = *static_cast<const Call*>(arg);
+  int32_t gtid = member.thread->gtid;
+  int32_t number = member.num;
+  weft_omp_microtask(call.fn, &gtid, &number, call.argc, call.argv);
+  leave_loop(member);
+}
+
+void fork(Thread& thread, Call& call) {
+  const RegionWish wish = {.threads = thread.push_threads, .bind = thread.push_bind};
+  thread.push_threads = 0;
+  thread.push_bind = 0;
+  parallel(wish, run_call, &call);
+}
+
+void begin_serial(Thread& thread) {
+  thread.push_threads = 0;
+  thread.push_bind = 0;
+  region_begin_serial();
+}
+
+void end_serial(Thread& thread) {
+  leave_loop(*thread.member);
+  region_end();
+}
+
+}  // namespace
+}  // namespace weft::omp::llvm
+
+using namespace weft::omp;
+using namespace weft::omp::llvm;
+
+// The arguments are pointers, or values of a pointer's size.
+WEFT_OMP_API void __kmpc_fork_call(Ident*, int32_t argc, Microtask fn, ...) {
+  void** argv = static_cast<void**>(__builtin_alloca(sizeof(void*) * static_cast<size_t>(argc + 1)));
+  va_list arguments;
+  va_start(arguments, fn);
+  for (int i = 0; i < argc; ++i) argv[i] = va_arg(arguments, void*);
+  va_end(arguments);
+  Call call = {fn, argc, argv};
+  fork(this_thread(), call);
+}
+
+// if() without a second copy of the call: `argument` is the only one, and may be null where there is none.
+WEFT_OMP_API void __kmpc_fork_call_if(Ident*, int32_t argc, Microtask fn, int32_t condition, void* argument) {
+  Thread& thread = this_thread();
+  Call call = {fn, argc < 1 ? argc : 1, &argument};
+  if (condition != 0) {
+    fork(thread, call);
+    return;
+  }
+  begin_serial(thread);
+  run_call(*thread.member, &call);
+  end_serial(thread);
+}
+
+// The compiler calls the region itself between these two: if(false).
+WEFT_OMP_API void __kmpc_serialized_parallel(Ident*, int32_t) { begin_serial(this_thread()); }
+WEFT_OMP_API void __kmpc_end_serialized_parallel(Ident*, int32_t gtid) { end_serial(thread_of(gtid)); }
+
+// ---- for the next region
+
+WEFT_OMP_API void __kmpc_push_num_threads(Ident*, int32_t gtid, int32_t threads) {
+  thread_of(gtid).push_threads = threads > 0 ? threads : 1;
+}
+WEFT_OMP_API void __kmpc_pop_num_threads(Ident*, int32_t gtid) { thread_of(gtid).push_threads = 0; }
+
+// strict: a region that cannot have so many threads is to end, or to warn, with `message`. Ours can.
+WEFT_OMP_API void __kmpc_push_num_threads_strict(Ident* ident, int32_t gtid, int32_t threads, int, const char*) {
+  __kmpc_push_num_threads(ident, gtid, threads);
+}
+// One number for each level of nesting: only the next one's can be kept.
+WEFT_OMP_API void __kmpc_push_num_threads_list(Ident* ident, int32_t gtid, uint32_t count, int32_t* threads) {
+  if (count > 0) __kmpc_push_num_threads(ident, gtid, threads[0]);
+}
+WEFT_OMP_API void __kmpc_push_num_threads_list_strict(Ident* ident, int32_t gtid, uint32_t count, int32_t* threads, int,
+                                                      const char*) {
+  __kmpc_push_num_threads_list(ident, gtid, count, threads);
+}
+WEFT_OMP_API void __kmpc_push_proc_bind(Ident*, int32_t gtid, int bind) { thread_of(gtid).push_bind = bind; }
+
+// ---- who asks
+
+WEFT_OMP_API int32_t __kmpc_global_thread_num(Ident*) { return this_thread().gtid; }
+WEFT_OMP_API int32_t __kmpc_global_num_threads(Ident*) { return threads_known(); }
+WEFT_OMP_API int32_t __kmpc_bound_thread_num(Ident*) { return this_member().num; }
+WEFT_OMP_API int32_t __kmpc_bound_num_threads(Ident*) { return this_member().team->n; }
+WEFT_OMP_API int32_t __kmpc_in_parallel(Ident*) { return this_member().team->active_level > 0; }
+WEFT_OMP_API int32_t __kmpc_ok_to_fork(Ident*) { return 1; }
+
+// Some compilers' main() says that it begins and ends. The runtime does by itself.
+WEFT_OMP_API void __kmpc_begin(Ident*, int32_t) { this_thread(); }
+WEFT_OMP_API void __kmpc_end(Ident*) {}

@@ -1,0 +1,112 @@
+// static_loop.cpp: loops that are dealt out beforehand, to a team, to a league, or to both.
+#include "llvm/ident.hpp"
+#include "llvm/loop.hpp"
+#include "llvm/static_deal.hpp"
+
+namespace weft::omp::llvm {
+namespace {
+
+// Nobody needs a shared construct for such a loop, but to cancel it, or to wait within it.
+void enter_static(Member& member) {
+  if (device().cancel || member.doacross != nullptr) [[unlikely]] enter_loop(member, {.trip = 0, .deal = Deal::kStatic});
+}
+
+void say(int32_t* last, bool value) {
+  if (last != nullptr) *last = value;
+}
+
+template <typename T>
+bool deal(int kind, Bounds<T> bounds, Seat seat, int64_t chunk, std::make_signed_t<T>* stride) {
+  const auto whole = static_cast<std::make_signed_t<T>>(bounds.trip());
+  *stride = bounds.step > 0 ? whole : -whole;
+  if (seat.count == 1) return true;
+  switch (kind) {
+    case schedule::kStaticChunked:
+    case schedule::kDistributeChunked:
+      return deal_turns(bounds, seat, chunk, stride);
+    case schedule::kStaticBalancedChunked:
+      return deal_even_multiple(bounds, seat, chunk);
+    default:
+      return deal_even(bounds, seat);
+  }
+}
+
+template <typename T, typename S = std::make_signed_t<T>>
+void static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T* upper, S* stride, S step, S chunk) {
+  Member& member = *thread_of(gtid).member;
+  bool ordered = false;
+  const int kind = plain_schedule(schedule, &ordered);
+  const bool distribute = kind == schedule::kDistribute || kind == schedule::kDistributeChunked;
+  if (!distribute) enter_static(member);
+  const Bounds<T> bounds = {lower, upper, step};
+  if (bounds.trip() == 0) {
+    say(last, false);
+    *stride = step;
+    return;
+  }
+  say(last, deal(kind, bounds, distribute ? seat_in_league(member) : seat_in_team(member), chunk, stride));
+}
+
+// `upper_of_team` becomes the last of what the team has, of which the thread gets the first piece.
+template <typename T, typename S = std::make_signed_t<T>>
+void dist_static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T* upper, T* upper_of_team, S* stride,
+                      S step, S chunk) {
+  Member& member = *thread_of(gtid).member;
+  enter_static(member);
+  bool ordered = false;
+  const int kind = plain_schedule(schedule, &ordered);
+  const Bounds<T> bounds = {lower, upper, step};
+  *upper_of_team = *upper;
+  if (bounds.trip() == 0) {
+    say(last, false);
+    *stride = step;
+    return;
+  }
+  const bool last_team = deal_even(bounds, seat_in_league(member));
+  *upper_of_team = *upper;
+  if (bounds.trip() == 0) {
+    say(last, false);
+    *stride = step;
+    return;
+  }
+  say(last, deal(kind, bounds, seat_in_team(member), chunk, stride) && last_team);
+}
+
+template <typename T, typename S = std::make_signed_t<T>>
+void team_static_init(int32_t gtid, int32_t* last, T* lower, T* upper, S* stride, S step, S chunk) {
+  const Bounds<T> bounds = {lower, upper, step};
+  if (bounds.trip() == 0) {
+    say(last, false);
+    *stride = step;
+    return;
+  }
+  say(last, deal_turns(bounds, seat_in_league(*thread_of(gtid).member), chunk, stride));
+}
+
+}  // namespace
+}  // namespace weft::omp::llvm
+
+using namespace weft::omp;
+using namespace weft::omp::llvm;
+
+#define WEFT_OMP_STATIC_LOOPS(suffix, T, S)                                                                              \
+  WEFT_OMP_API void __kmpc_for_static_init_##suffix(Ident*, int32_t gtid, int32_t schedule, int32_t* last, T* lower,     \
+                                                    T* upper, S* stride, S step, S chunk) {                              \
+    static_init<T>(gtid, schedule, last, lower, upper, stride, step, chunk);                                             \
+  }                                                                                                                      \
+  WEFT_OMP_API void __kmpc_dist_for_static_init_##suffix(Ident*, int32_t gtid, int32_t schedule, int32_t* last,          \
+                                                         T* lower, T* upper, T* upper_of_team, S* stride, S step,        \
+                                                         S chunk) {                                                      \
+    dist_static_init<T>(gtid, schedule, last, lower, upper, upper_of_team, stride, step, chunk);                         \
+  }                                                                                                                      \
+  WEFT_OMP_API void __kmpc_team_static_init_##suffix(Ident*, int32_t gtid, int32_t* last, T* lower, T* upper, S* stride, \
+                                                     S step, S chunk) {                                                  \
+    team_static_init<T>(gtid, last, lower, upper, stride, step, chunk);                                                  \
+  }
+WEFT_OMP_STATIC_LOOPS(4, int32_t, int32_t)
+WEFT_OMP_STATIC_LOOPS(4u, uint32_t, int32_t)
+WEFT_OMP_STATIC_LOOPS(8, int64_t, int64_t)
+WEFT_OMP_STATIC_LOOPS(8u, uint64_t, int64_t)
+#undef WEFT_OMP_STATIC_LOOPS
+
+WEFT_OMP_API void __kmpc_for_static_fini(Ident*, int32_t gtid) { leave_loop(*thread_of(gtid).member); }

@@ -1,0 +1,141 @@
+// task.cpp: explicit tasks, taskwait, taskgroup.
+#include "task.hpp"
+
+#include <algorithm>
+
+#include "llvm/ident.hpp"
+#include "llvm/kmp_task.hpp"
+#include "llvm/task_reduction.hpp"
+#include "team.hpp"
+
+namespace weft::omp::llvm {
+namespace {
+
+constexpr size_t kSharedsAlign = 16;
+
+Member& member_of(int32_t gtid) { return *thread_of(gtid).member; }
+
+KmpTask* allocate(Member& member, int32_t flags, size_t bytes, size_t shareds, TaskEntry entry) {
+  const size_t offset = (std::max(bytes, sizeof(KmpTask)) + kSharedsAlign - 1) & ~(kSharedsAlign - 1);
+  KmpTask* kmp = kmp_task_of(make_task(member, flags, offset + shareds));
+  kmp->shareds = shareds > 0 ? reinterpret_cast<char*>(kmp) + offset : nullptr;
+  kmp->entry = entry;
+  if (entry == nullptr) task_of_payload(kmp)->run = nullptr;  // nothing of it but its dependences
+  kmp->part = 0;
+  return kmp;
+}
+
+// An untied task gives itself back after each part of it.
+int32_t start(Member& member, KmpTask* kmp, size_t n, const Depend* depends) {
+  Task* task = task_of_payload(kmp);
+  if (member.task == task) {
+    task_again(member, task);
+    return 0;
+  }
+  read_priority(task);
+  task_start(member, task, n, depends);
+  return 0;
+}
+
+}  // namespace
+}  // namespace weft::omp::llvm
+
+using namespace weft::omp;
+using namespace weft::omp::llvm;
+
+WEFT_OMP_API KmpTask* __kmpc_omp_task_alloc(Ident*, int32_t gtid, int32_t flags, size_t bytes, size_t shareds,
+                                            TaskEntry entry) {
+  return allocate(member_of(gtid), flags, bytes, shareds, entry);
+}
+
+// Of a target construct with nowait: here it is a task like others.
+WEFT_OMP_API KmpTask* __kmpc_omp_target_task_alloc(Ident*, int32_t gtid, int32_t flags, size_t bytes, size_t shareds,
+                                                   TaskEntry entry, int64_t) {
+  return allocate(member_of(gtid), flags, bytes, shareds, entry);
+}
+
+WEFT_OMP_API int32_t __kmpc_omp_task(Ident*, int32_t gtid, KmpTask* kmp) { return start(member_of(gtid), kmp, 0, nullptr); }
+WEFT_OMP_API int32_t __kmpc_omp_task_parts(Ident*, int32_t gtid, KmpTask* kmp) {
+  return start(member_of(gtid), kmp, 0, nullptr);
+}
+
+WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* kmp, int32_t count, KmpDepend* list,
+                                               int32_t more_count, KmpDepend* more) {
+  const Depends depends(count, list, more_count, more);
+  return start(member_of(gtid), kmp, depends.size(), depends.data());
+}
+
+// if(false): the compiler calls the body between these two, after it has waited for the dependences.
+WEFT_OMP_API void __kmpc_omp_task_begin_if0(Ident*, int32_t gtid, KmpTask* kmp) {
+  task_begin(member_of(gtid), task_of_payload(kmp));
+}
+
+WEFT_OMP_API void __kmpc_omp_task_complete_if0(Ident*, int32_t gtid, KmpTask* kmp) {
+  Member& member = member_of(gtid);
+  Task* task = task_of_payload(kmp);
+  // An untied one has given itself back: whoever made it waits for all of it, and so runs its parts one after the other.
+  while ((task->flags & task_flag::kAgain) != 0) {
+    task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
+    kmp->entry(gtid, kmp);
+  }
+  body_ended(task);
+  task_end(member, task);
+}
+
+WEFT_OMP_API int32_t __kmpc_omp_taskwait(Ident*, int32_t gtid) {
+  task_wait(member_of(gtid));
+  return 0;
+}
+
+WEFT_OMP_API int32_t __kmpc_omp_taskyield(Ident*, int32_t gtid, int) {
+  task_yield(member_of(gtid));
+  return 0;
+}
+
+WEFT_OMP_API void __kmpc_omp_taskwait_deps_51(Ident*, int32_t gtid, int32_t count, KmpDepend* list, int32_t more_count,
+                                              KmpDepend* more, int32_t nowait) {
+  const Depends depends(count, list, more_count, more);
+  task_wait_depend(member_of(gtid), depends.size(), depends.data(), nowait != 0);
+}
+WEFT_OMP_API void __kmpc_omp_wait_deps(Ident* ident, int32_t gtid, int32_t count, KmpDepend* list, int32_t more_count,
+                                       KmpDepend* more) {
+  __kmpc_omp_taskwait_deps_51(ident, gtid, count, list, more_count, more, 0);
+}
+
+// affinity(): tasks run where there is somebody to run them.
+WEFT_OMP_API int32_t __kmpc_omp_reg_task_with_affinity(Ident*, int32_t, KmpTask*, int32_t, void*) { return 0; }
+
+// ---- taskgroup
+
+WEFT_OMP_API void __kmpc_taskgroup(Ident*, int gtid) { group_begin(member_of(gtid), new TaskGroup); }
+
+WEFT_OMP_API void __kmpc_end_taskgroup(Ident*, int gtid) {
+  Member& member = member_of(gtid);
+  TaskGroup* group = group_end(member);
+  if (group->reductions != nullptr) combine_reductions(member, *group);
+  delete group;
+}
+
+// ---- events: detach(), and tasks that somebody else completes
+
+WEFT_OMP_API void* __kmpc_task_allow_completion_event(Ident*, int, KmpTask* kmp) { return task_of_payload(kmp); }
+WEFT_OMP_API void __kmpc_proxy_task_completed(int32_t, KmpTask* kmp) { event_fulfill(task_of_payload(kmp)); }
+WEFT_OMP_API void __kmpc_proxy_task_completed_ooo(KmpTask* kmp) { event_fulfill(task_of_payload(kmp)); }
+
+// ---- for debuggers and libomptarget
+
+WEFT_OMP_API uint64_t __kmpc_get_taskid() {
+  const Thread* thread = this_thread_if_any();
+  return thread == nullptr ? 0 : reinterpret_cast<uintptr_t>(thread->member->task);
+}
+WEFT_OMP_API uint64_t __kmpc_get_parent_taskid() {
+  const Thread* thread = this_thread_if_any();
+  return thread == nullptr ? 0 : reinterpret_cast<uintptr_t>(thread->member->task->parent);
+}
+
+// A target task that is under way elsewhere has a handle there. We have none: libomptarget then waits in the task.
+WEFT_OMP_API bool __kmpc_omp_has_task_team(int32_t) { return false; }
+WEFT_OMP_API void** __kmpc_omp_get_target_async_handle_ptr(int32_t) { return nullptr; }
+// libomp's nodes of the graph of dependences. Ours are laid out in another way; null is "none".
+WEFT_OMP_API void* __kmpc_task_get_depnode(KmpTask*) { return nullptr; }
+WEFT_OMP_API void* __kmpc_task_get_successors(KmpTask*) { return nullptr; }

@@ -1,0 +1,23 @@
+// places.hpp: which place each thread of a team gets (OpenMP 5.2, section 10.1.3). Numbers only; whoever opens a region binds.
+#pragma once
+
+#include "icv.hpp"
+
+namespace weft::omp {
+
+struct Placement {
+  int place;  // -1: not bound
+  // its place-partition-var
+  int first;
+  int count;
+};
+
+// Thread `num` of `n`, under the parent's partition and place (-1: it is at the partition's first one). kTrue is as kClose.
+Placement placement_of(Bind bind, int num, int n, const Placement& parent);
+
+struct Member;
+// The member's place and its partition, as its team's `bind` says.
+// Context: the member, in its implicit task, before the region's body.
+void settle_member(Member& member);
+
+}  // namespace weft::omp

@@ -1,0 +1,147 @@
+#include "queue.hpp"
+
+#include <atomic>
+#include <cstdlib>
+
+#include "arch/pause.hpp"
+#include "icvs.hpp"
+#include "memory.hpp"
+#include "wait.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+// A thief may read a place that the owner writes at the same time: it finds then that the place is not its own.
+Task* place_load(Queue& queue, uint32_t i) { return __atomic_load_n(&queue.ring[i % Queue::kSize], __ATOMIC_RELAXED); }
+void place_store(Queue& queue, uint32_t i, Task* task) {
+  __atomic_store_n(&queue.ring[i % Queue::kSize], task, __ATOMIC_RELAXED);
+}
+
+// A lock that is held for a few instructions. A holder that has been preempted is waited for by giving way.
+class InboxLock {
+ public:
+  explicit InboxLock(std::atomic_flag& flag) : flag_(flag) {
+    for (unsigned tries = 0; flag_.test_and_set(std::memory_order_acquire); ++tries) {
+      if (tries < 100) {
+        rt::cpu_pause();
+      } else {
+        weft_yield();
+      }
+    }
+  }
+  ~InboxLock() { flag_.clear(std::memory_order_release); }
+  InboxLock(const InboxLock&) = delete;
+  InboxLock& operator=(const InboxLock&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+[[gnu::noinline]] void queue_open(Member& member) {
+  static_assert(Queue::kSize * sizeof(Task*) <= 64u << (kBlockClasses - 1));
+  member.queue.ring = static_cast<Task**>(std::calloc(Queue::kSize, sizeof(Task*)));
+  if (member.queue.ring == nullptr) block_from_system(SIZE_MAX / 2);  // says so, and ends
+}
+
+}  // namespace
+
+bool descends_from(const Task* task, const Task* ancestor) {
+  for (const Task* t = task->parent; t != nullptr; t = t->parent) {
+    if (t == ancestor) return true;
+    if ((t->flags & task_flag::kImplicit) != 0) return false;
+  }
+  return false;
+}
+
+bool queue_push(Member& member, Task* task) {
+  Queue& queue = member.queue;
+  if (__builtin_expect(queue.ring == nullptr, 0)) queue_open(member);
+  const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
+  // Acquire, pairs with the thieves' step: they have read the place.
+  if (__builtin_expect(tail - queue.head.load(std::memory_order_acquire) >= Queue::kSize, 0)) return false;
+  place_store(queue, tail, task);
+  Team& team = *member.team;
+  if (__builtin_expect(!team.has_tasks.load(std::memory_order_relaxed), 0)) {
+    team.has_tasks.store(true, std::memory_order_seq_cst);  // W1: from here on sleepers pay for the fence
+  }
+  // Release: the task. W1 of wait.hpp; W2 is done by those who go to sleep, with a membarrier().
+  queue.tail.store(tail + 1, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(team.parked.load(std::memory_order_relaxed) != 0, 0) && team.n > 1) wake_one(team, member);
+  return true;
+}
+
+Task* queue_pop(Member& member, bool descendants_only) {
+  Queue& queue = member.queue;
+  const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
+  if (tail == queue.head.load(std::memory_order_relaxed)) return nullptr;
+  // Either a thief sees this, or we see its step.
+  queue.tail.exchange(tail - 1, std::memory_order_seq_cst);
+  uint32_t head = queue.head.load(std::memory_order_seq_cst);
+  const auto left = static_cast<int32_t>(tail - 1 - head);
+  if (__builtin_expect(left <= 0, 0)) {
+    // The last one, which a thief may want too; or it was, and is a thief's.
+    const bool mine = left == 0 && queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst);
+    queue.tail.store(tail, std::memory_order_release);
+    if (!mine) return nullptr;
+  }
+  Task* task = place_load(queue, tail - 1);
+  if (!descendants_only || task->parent == member.task || descends_from(task, member.task)) return task;
+  // It is put back: where it was, or as the only one.
+  if (left > 0) {
+    queue.tail.store(tail, std::memory_order_release);
+  } else {
+    queue_push(member, task);
+  }
+  return nullptr;
+}
+
+Task* queue_steal(Queue& queue) {
+  while (true) {
+    uint32_t head = queue.head.load(std::memory_order_seq_cst);
+    // Acquire, pairs with the push: the task.
+    if (static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) <= 0) return nullptr;
+    Task* task = place_load(queue, head);
+    // If it is somebody else's already it is not looked at.
+    if (queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst)) return task;
+  }
+}
+
+void inbox_push(Queue& queue, Task* task) {
+  const InboxLock hold(queue.inbox_lock);
+  task->next = nullptr;
+  Task** end = &queue.inbox;
+  while (*end != nullptr) end = &(*end)->next;
+  *end = task;
+  queue.inbox_count.fetch_add(1, std::memory_order_seq_cst);  // W2 of wait.hpp
+}
+
+Task* inbox_pop(Queue& queue, const Task* ancestor) {
+  if (queue.inbox_count.load(std::memory_order_relaxed) == 0) return nullptr;
+  const InboxLock hold(queue.inbox_lock);
+  for (Task** place = &queue.inbox; *place != nullptr; place = &(*place)->next) {
+    Task* task = *place;
+    if (ancestor != nullptr && !descends_from(task, ancestor)) continue;
+    *place = task->next;
+    queue.inbox_count.fetch_sub(1, std::memory_order_relaxed);
+    return task;
+  }
+  return nullptr;
+}
+
+bool inbox_has(Queue& queue, const Task* ancestor) {
+  if (queue.inbox_count.load(std::memory_order_seq_cst) == 0) return false;
+  const InboxLock hold(queue.inbox_lock);
+  for (const Task* task = queue.inbox; task != nullptr; task = task->next) {
+    if (descends_from(task, ancestor)) return true;
+  }
+  return false;
+}
+
+void queue_destroy(Queue& queue) {
+  std::free(queue.ring);
+  queue.ring = nullptr;
+}
+
+}  // namespace weft::omp

@@ -1,0 +1,38 @@
+// queue.hpp: a member's tasks.
+//
+// A ring in which the owner pushes and pops at the tail, and others take at the head (D. Chase, Y. Lev: Dynamic circular
+// work-stealing deque, SPAA 2005, with a fixed size). All of it can be taken by others at any time: a thread that makes tasks and
+// then spins for what they do has to be helped. A pop costs one locked instruction, a push none: whoever goes to sleep pays for
+// that (Parking in wait.cpp). Indices only grow (2^32 tasks until one is the same again).
+//
+// Rejected: a part of the owner's own (a locked instruction for every few tasks; what is private nobody can run while the owner
+// spins).
+//
+// The inbox is for tasks whose dependences others have met: by their own thread the owner's stack discipline is kept.
+#pragma once
+
+#include "team.hpp"
+
+namespace weft::omp {
+
+// Owner. False: it is full.
+bool queue_push(Member& member, Task* task);
+// Owner. The newest, if it may run: null: there is none, or the newest may not.
+Task* queue_pop(Member& member, bool descendants_only);
+// Anybody. The oldest.
+Task* queue_steal(Queue& queue);
+inline bool queue_has_tasks(const Queue& queue) {
+  const uint32_t head = queue.head.load(std::memory_order_seq_cst);
+  return static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) > 0;
+}
+
+// Anybody.
+void inbox_push(Queue& queue, Task* task);
+// The oldest that descends from `ancestor`; null: any.
+Task* inbox_pop(Queue& queue, const Task* ancestor);
+// Whether that would find one that descends from it.
+bool inbox_has(Queue& queue, const Task* ancestor);
+
+bool descends_from(const Task* task, const Task* ancestor);
+
+}  // namespace weft::omp

@@ -1,0 +1,300 @@
+// region.cpp: parallel regions. Teams are kept by the member that has opened them, at every level; so a region costs a store to
+// each of its threads, and one atomic addition of each at its end.
+#include "region.hpp"
+
+#include <cstdio>
+#include <new>
+
+#include "affinity.hpp"
+#include "barrier.hpp"
+#include "icvs.hpp"
+#include "memory.hpp"
+#include "places.hpp"
+#include "runtime.hpp"
+#include "task_end.hpp"
+#include "thread.hpp"
+#include "thread_start.hpp"
+#include "wait.hpp"
+#include "workshare.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+// OMP_DISPLAY_AFFINITY: once, and when the thread's place in the program has changed.
+[[gnu::noinline]] void tell_affinity(const Member& member) {
+  Thread& thread = *member.thread;
+  if (thread.shown_level == member.team->level && thread.shown_threads == member.team->n && thread.shown_place == member.place)
+    return;
+  thread.shown_place = member.place;
+  thread.shown_level = member.team->level;
+  thread.shown_threads = member.team->n;
+  display_affinity(&member);
+}
+
+void begin_as_member(Member& member) {
+  Team& team = *member.team;
+  implicit_task_begin(member);
+  member.singles = 0;
+  member.barriers = 0;
+  member.static_turn = 0;
+  member.share = team.begins_with_loop ? team.first_share->next.load(std::memory_order_acquire) : team.first_share;
+  if (__builtin_expect(team.settles, 0)) settle_member(member);
+  if (__builtin_expect(device().display_affinity, 0)) tell_affinity(member);
+}
+
+// All tasks that come of the member's implicit task are done, also those that it has not waited for.
+void finish_tasks(Member& member) {
+  if (__builtin_expect(tasks_are_done(member.implicit), 1)) return;
+  wait_until(member, Work::kAny, [&member] { return tasks_are_done(member.implicit); });
+}
+
+// What a thread of ours does: region after region, until its team is destroyed. It has been told of the first one.
+void thread_main(void* arg) {
+  Member& member = *static_cast<Member*>(arg);
+  Thread& thread = *member.thread;
+  thread.unit = weft_self();
+  thread_is(&thread);
+  thread.member = &member;
+  Team& team = *member.team;
+  while (true) {
+    // Acquire, pairs with the release in tell(): the team has been prepared.
+    wait_until(member, Work::kIdle,
+               [&] { return thread.go.load(std::memory_order_acquire) != member.region; });
+    member.region = thread.go.load(std::memory_order_acquire);
+    if (team.body == nullptr) break;
+    begin_as_member(member);
+    team.body(member, team.arg);
+    finish_tasks(member);
+    share_leave_last(member);
+    implicit_task_end(member);
+    Thread* opener = team.members[0].thread;
+    const auto others = static_cast<uint32_t>(team.n - 1);
+    // The last use of what is the region's: the next one may begin at once. seq_cst: W2 of wait.hpp; also release, pairs
+    // with the acquire in region_end().
+    if (team.ended.fetch_add(1, std::memory_order_seq_cst) + 1 == others) wake(*opener);
+  }
+  if (member.inner != nullptr) team_destroy(member.inner);
+  queue_destroy(member.queue);
+  thread_is_no_more(&thread);
+  team_let_go(team);
+}
+
+void tell(Thread& thread) {
+  // seq_cst: W2 of wait.hpp.
+  thread.go.store(thread.go.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  wake(thread);
+}
+
+Team* team_create(int capacity) {
+  auto* team = new Team;
+  team->members = new Member[static_cast<size_t>(capacity)];
+  team->capacity = capacity;
+  team->first_share = share_head_create();
+  team->n = 0;
+  for (int i = 0; i < capacity; ++i) {
+    team->members[i].team = team;
+    team->members[i].num = i;
+  }
+  return team;
+}
+
+// How many places have a thread, up to n, after those that had none have got one, as far as it goes. 0 has the opener.
+int fill_places(Team& team, int n, bool outermost) {
+  int have = 1;
+  while (have < n) {
+    Member& member = team.members[have];
+    if (member.thread == nullptr && !thread_start(member, &thread_main, outermost)) break;
+    ++have;
+  }
+  return have;
+}
+
+// The team for n threads. Its threads that the region does not need wait on.
+Team* team_for(Member& opener, int n) {
+  Team* team = opener.inner;
+  if (team != nullptr && team->capacity >= n) return team;
+  if (team != nullptr) team_destroy(team);
+  opener.inner = team_create(n);
+  return opener.inner;
+}
+
+// Members that are not in the next region must not run its tasks: afterwards none does.
+void leave_out(Team& team, int n) {
+  const int before = team.places.load(std::memory_order_relaxed);
+  if (before == n) return;
+  team.places.store(n, std::memory_order_seq_cst);  // pairs with the store in run_one(): it sees this, or we see that
+  for (int i = n; i < before; ++i) {
+    const Thread& thread = *team.members[i].thread;
+    while (thread.helping.load(std::memory_order_seq_cst)) weft_yield();  // it only looks: tasks there are none
+  }
+}
+
+void describe(Team& team, Member& opener, int n, bool active) {
+  const Team& outer = *opener.team;
+  leave_out(team, n);
+  team.n = n;
+  team.outer = opener.team;
+  team.opener = &opener;
+  team.level = outer.level + 1;
+  team.active_level = outer.active_level + (active ? 1 : 0);
+  team.rounds.store(rounds_of_team(n, team.active_level), std::memory_order_relaxed);
+  team.league_num = outer.league_num;
+  team.league_size = outer.league_size;
+  team.in_league = outer.in_league;
+  team.contention = outer.contention;
+  team.icvs = icvs_inside(icvs_of(opener), team.level);
+  team.arrived.store(0, std::memory_order_relaxed);
+  team.ended.store(0, std::memory_order_relaxed);
+  team.phase.store(0, std::memory_order_relaxed);
+  team.singles.store(0, std::memory_order_relaxed);
+  team.cancelled.store(false, std::memory_order_relaxed);
+  team.gnu_cancelled.store(0, std::memory_order_relaxed);
+  team.has_tasks.store(false, std::memory_order_relaxed);
+  team.begins_with_loop = false;
+  team.settles = false;
+  team.first_share->next.store(nullptr, std::memory_order_relaxed);
+}
+
+void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* arg) {
+  Thread& thread = this_thread();
+  Member& opener = *thread.member;
+  Team& team = *team_for(opener, n);
+  Member& first = team.members[0];
+  first.thread = &thread;
+  first.outer = &opener;
+  if (n > 1) n = fill_places(team, n, opener.team->active_level == 0);
+  describe(team, opener, n, n > 1);
+  team.gnu = wish.gnu;
+  team.body = body;
+  team.arg = arg;
+  const Bind bind = icvs_of(opener).bind;
+  team.bind = wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind;
+  team.settles = !device().places.empty();
+  if (n > 1) team.contention->busy.fetch_add(n - 1, std::memory_order_relaxed);
+  if (wish.loop != nullptr) {
+    first.share = team.first_share;
+    implicit_task_begin(first);
+    thread.member = &first;
+    loop_begin(first, *wish.loop);
+    team.begins_with_loop = true;
+  }
+  thread.member = &first;
+  begin_as_member(first);
+  for (int i = 1; i < n; ++i) tell(*team.members[i].thread);
+}
+
+}  // namespace
+
+int threads_for(const Member& member, int wish) {
+  const Icvs& icvs = icvs_of(member);
+  const Team& team = *member.team;
+  if (wish == 1 || team.active_level >= icvs.max_active_levels) return 1;
+  int n = wish > 0 ? wish : icvs.nthreads;
+  if (icvs.dynamic && n > device().procs) n = device().procs;
+  if (icvs.thread_limit > 0 && icvs.thread_limit != kNoThreadLimit) {
+    const int free = icvs.thread_limit - team.contention->busy.load(std::memory_order_relaxed) + 1;
+    if (n > free) n = free;
+  }
+  return n < 1 ? 1 : n;
+}
+
+void region_begin(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
+  begin(wish, threads_for(this_member(), wish.threads), body, arg);
+}
+
+void region_begin_serial() { begin({}, 1, nullptr, nullptr); }
+
+void region_end() {
+  Thread& thread = this_thread();
+  Member& first = *thread.member;
+  Team& team = *first.team;
+  finish_tasks(first);
+  const auto others = static_cast<uint32_t>(team.n - 1);
+  if (others != 0) {
+    // Acquire, pairs with the addition in thread_main().
+    wait_until(first, Work::kAny, [&team, others] { return team.ended.load(std::memory_order_acquire) == others; });
+    team.contention->busy.fetch_sub(team.n - 1, std::memory_order_relaxed);
+  }
+  share_leave_last(first);
+  if (__builtin_expect(team.cancelled.load(std::memory_order_relaxed), 0)) shares_forget(team);
+  implicit_task_end(first);
+  thread.member = first.outer;
+}
+
+int parallel(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
+  region_begin(wish, body, arg);
+  Member& first = this_member();
+  const int n = first.team->n;
+  body(first, arg);
+  region_end();
+  return n;
+}
+
+void league(int teams, int limit, void (*body)(void* arg), void* arg) {
+  for (int i = 0; i < teams; ++i) {
+    Thread& thread = this_thread();
+    Member& opener = *thread.member;
+    Contention contention;
+    Team& team = *team_for(opener, 1);
+    Member& first = team.members[0];
+    first.thread = &thread;
+    first.outer = &opener;
+    describe(team, opener, 1, false);
+    team.level = 0;
+    team.active_level = 0;
+    team.league_num = i;
+    team.league_size = teams;
+    team.in_league = true;
+    team.contention = &contention;
+    team.icvs = icvs_of(opener);
+    if (limit > 0) team.icvs.thread_limit = limit;
+    thread.member = &first;
+    begin_as_member(first);
+    body(arg);
+    region_end();
+  }
+}
+
+bool cancel_region(Member& member) {
+  if (!device().cancel) return false;
+  member.team->cancelled.store(true, std::memory_order_seq_cst);
+  wake_all(*member.team);
+  return true;
+}
+
+bool release_teams(bool) {
+  Thread& thread = this_thread();
+  Member& member = *thread.member;
+  if (member.outer != nullptr) return false;
+  if (member.inner != nullptr) team_destroy(member.inner);
+  member.inner = nullptr;
+  return true;
+}
+
+void team_destroy(Team* team) {
+  int threads = 0;
+  for (int i = 1; i < team->capacity; ++i) threads += team->members[i].thread != nullptr ? 1 : 0;
+  team->body = nullptr;
+  team->ended.store(0, std::memory_order_relaxed);
+  team->n = threads + 1;  // of whom each lets go of it, with us
+  Member& first = team->members[0];
+  if (first.inner != nullptr) team_destroy(first.inner);
+  first.inner = nullptr;
+  queue_destroy(first.queue);
+  for (int i = 1; i < team->capacity; ++i) {
+    if (Thread* thread = team->members[i].thread) tell(*thread);
+  }
+  team_let_go(*team);
+}
+
+void team_let_go(Team& team) {
+  const auto all = static_cast<uint32_t>(team.n);
+  // Both: whoever frees it has seen everybody else's last use.
+  if (team.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+  share_head_destroy(team.first_share);
+  delete[] team.members;
+  delete &team;
+}
+
+}  // namespace weft::omp

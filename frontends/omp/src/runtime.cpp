@@ -1,0 +1,165 @@
+#include "runtime.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "front/front.hpp"
+#include "thread.hpp"
+#include "wait.hpp"
+#include "weft/block.h"
+#include "weft/preempt.h"
+#include "weft/sync.h"
+
+namespace weft::omp {
+
+namespace {
+
+std::atomic<bool> started{false};
+std::mutex lock;
+unsigned workers = 1;
+unsigned workers_before_fork = 0;  // in a child: it has one until it opens a region
+
+bool said(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// Puts whoever carries the worker on a CPU of its own, and leaves it free to be moved. The kernel wakes a thread where it was
+// last, or where its waker is: two that began on one CPU, and wake each other, may stay there for good.
+void settle_on_cpu(void* cpu) {
+  cpu_set_t all, one;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;  // more CPUs than it holds: then there is room enough
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(reinterpret_cast<uintptr_t>(cpu)), &one);
+  if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof all, &all);
+}
+
+void spread_workers() {
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  std::vector<unsigned> cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
+  }
+  for (unsigned i = 0; i < weft_worker_count(); ++i) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(i);
+    attr.pinned = true;
+    weft_ult_create(settle_on_cpu, reinterpret_cast<void*>(uintptr_t{cpus[i % cpus.size()]}), &attr, nullptr);
+  }
+}
+
+void initialize_here() {
+  const bool first = !weft_initialized();
+  weft_options_t options = {};
+  options.workers = static_cast<unsigned>(device().workers);
+  // A runtime that merely has been loaded leaves the program's threads on the CPUs where they are.
+  const bool bound = device().initial.bind != Bind::kFalse;
+  if (!bound && !said("WEFT_WORKERS_BIND")) options.bind = -1;
+  if (const int error = weft_initialize(&options); error != WEFT_OK) {
+    std::fprintf(stderr, "weft: OpenMP cannot start: %s\n", weft_strerror(error));
+    std::abort();
+  }
+  if (!first) return;
+  if (options.bind == -1) spread_workers();
+  // Code that spins or blocks must not keep the others of its team from running. What the system refuses the core reports by
+  // its information calls.
+  if (!said("WEFT_PREEMPTION")) weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);
+  if (!said("WEFT_BLOCKING")) weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
+}
+
+// The thread that stands in for the main thread, where that is not the first to come.
+void* keep(void* ready_arg) {
+  initialize_here();
+  weft_event_t never = WEFT_EVENT_INIT;
+  static_cast<std::atomic<bool>*>(ready_arg)->store(true, std::memory_order_release);
+  static_cast<std::atomic<bool>*>(ready_arg)->notify_one();
+  weft_event_wait(&never);
+  return nullptr;
+}
+
+void initialize_by_keeper() {
+  std::atomic<bool> ready{false};
+  pthread_t thread;
+  if (const int error = pthread_create(&thread, nullptr, &keep, &ready); error != 0) {
+    std::fprintf(stderr, "weft: OpenMP cannot start: the system refuses a thread (error %d)\n", error);
+    std::abort();
+  }
+  pthread_detach(thread);
+  ready.wait(false, std::memory_order_acquire);
+}
+
+// In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone.
+Thread* forking = nullptr;
+
+void before_fork() {
+  forking = this_thread_if_any();
+  lock.lock();
+  thread_table_lock();
+}
+
+void after_fork_parent() {
+  thread_table_unlock();
+  lock.unlock();
+}
+
+void after_fork_child() {
+  threads_forget_all_but(forking);
+  if (forking != nullptr) {
+    forking->unit = weft_initialized() ? weft_self() : nullptr;
+    for (Member* member = forking->member; member != nullptr; member = member->outer) {
+      member->team->n = 1;
+      member->inner = nullptr;
+      member->num = 0;
+    }
+  }
+  started.store(weft_initialized(), std::memory_order_relaxed);
+  workers_before_fork = std::max(workers, workers_before_fork);
+  if (weft_initialized()) workers = weft_worker_count();
+  thread_table_unlock();
+  lock.unlock();
+}
+
+}  // namespace
+
+void runtime_start() {
+  if (started.load(std::memory_order_acquire)) return;
+  const std::scoped_lock hold(lock);
+  if (started.load(std::memory_order_relaxed)) return;
+  const bool on_main = syscall(SYS_gettid) == getpid();
+  if (weft_initialized() || (on_main && !front::may_adopt())) {
+    initialize_here();
+  } else {
+    initialize_by_keeper();
+    // As the primary ULT it would have a kernel thread that nobody else may use: with preemption each of its waits would change
+    // the kernel thread.
+    if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
+  }
+  workers = weft_worker_count();
+  [[maybe_unused]] static const int registered = pthread_atfork(&before_fork, &after_fork_parent, &after_fork_child);
+  started.store(true, std::memory_order_release);
+}
+
+void workers_complete() {
+  if (workers_before_fork == 0) return;
+  const std::scoped_lock hold(lock);
+  for (; workers < workers_before_fork; ++workers) {
+    weft_worker_t worker = nullptr;
+    if (weft_worker_create(nullptr, &worker) != WEFT_OK) break;  // it goes on with fewer
+  }
+  workers_before_fork = 0;
+}
+
+Census census() { return {threads_known(), static_cast<int>(workers)}; }
+int worker_count() { return static_cast<int>(workers); }
+
+}  // namespace weft::omp

@@ -1,0 +1,319 @@
+#include "task.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "depend.hpp"
+#include "icvs.hpp"
+#include "memory.hpp"
+#include "queue.hpp"
+#include "task_end.hpp"
+#include "wait.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+constexpr size_t kHeader = (sizeof(Task) + 63) & ~size_t{63};
+
+// Before it has begun: by cancel taskgroup, cancel parallel.
+bool is_dropped(const Member& member, const Task* task) {
+  if ((task->flags & task_flag::kNoCancel) != 0) return false;
+  if (member.team->cancelled.load(std::memory_order_relaxed)) return true;
+  return task->home_group != nullptr && task->home_group->cancelled.load(std::memory_order_relaxed);
+}
+
+void run_inline(Member& member, Task* task) {
+  Thread& thread = *member.thread;
+  task_execute(member, task);
+  if ((task->flags & task_flag::kDetachable) != 0 && (task->flags & task_flag::kUndeferred) != 0) {
+    constexpr uint32_t kFulfilled = 2;
+    wait_until(member, Work::kDescendants, [task] { return (task->event.load(std::memory_order_acquire) & kFulfilled) != 0; });
+  }
+  task_finish(thread, task);
+}
+
+// Sorted into the team's list.
+void push_priority(Team& team, Task* task) {
+  while (team.priority_lock.test_and_set(std::memory_order_acquire)) weft_yield();
+  Task** place = &team.priority_list;
+  while (*place != nullptr && (*place)->priority >= task->priority) place = &(*place)->next;
+  task->next = *place;
+  *place = task;
+  team.priority_count.fetch_add(1, std::memory_order_seq_cst);
+  team.priority_lock.clear(std::memory_order_release);
+}
+
+Task* pop_priority(Team& team, const Task* ancestor) {
+  if (team.priority_count.load(std::memory_order_relaxed) == 0) return nullptr;
+  while (team.priority_lock.test_and_set(std::memory_order_acquire)) weft_yield();
+  Task* found = nullptr;
+  for (Task** place = &team.priority_list; *place != nullptr; place = &(*place)->next) {
+    if (ancestor != nullptr && !descends_from(*place, ancestor)) continue;
+    found = *place;
+    *place = found->next;
+    team.priority_count.fetch_sub(1, std::memory_order_relaxed);
+    break;
+  }
+  team.priority_lock.clear(std::memory_order_release);
+  return found;
+}
+
+void queue_task(Member& member, Task* task) {
+  Team& team = *member.team;
+  if (task->priority > 0 && device().max_task_priority > 0) {
+    push_priority(team, task);
+    team.has_tasks.store(true, std::memory_order_seq_cst);
+    if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
+    return;
+  }
+  // In a team of one nobody else could run it, and nothing is won by putting it off.
+  if (team.n == 1 || !queue_push(member, task)) run_inline(member, task);
+}
+
+// Somebody else's, while this member waits. What may not run above what waits here goes where anybody finds it.
+Task* steal(Member& member, Work work) {
+  Team& team = *member.team;
+  Thread& thread = *member.thread;
+  const int n = team.places.load(std::memory_order_relaxed);
+  thread.random = thread.random * 6364136223846793005u + 1442695040888963407u;
+  auto victim = static_cast<int>((thread.random >> 33) % static_cast<unsigned>(n));
+  for (int tries = 0; tries < n; ++tries, ++victim) {
+    if (victim >= n) victim -= n;
+    if (victim == member.num) continue;
+    Queue& queue = team.members[victim].queue;
+    if (queue_has_tasks(queue)) {
+      Task* task = queue_steal(queue);
+      if (task != nullptr) {
+        if (work != Work::kDescendants || descends_from(task, member.task)) return task;
+        inbox_push(queue, task);
+        wake(*team.members[victim].thread);
+        if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
+      }
+    }
+    if (Task* task = inbox_pop(queue, work == Work::kDescendants ? member.task : nullptr)) return task;
+  }
+  return nullptr;
+}
+
+Task* find_task(Member& member, Work work) {
+  const Task* ancestor = work == Work::kDescendants ? member.task : nullptr;
+  Team& team = *member.team;
+  if (Task* task = pop_priority(team, ancestor)) return task;
+  if (Task* task = queue_pop(member, ancestor != nullptr)) return task;
+  if (!team.has_tasks.load(std::memory_order_relaxed)) return nullptr;
+  if (Task* task = inbox_pop(member.queue, ancestor)) return task;
+  return steal(member, work);
+}
+
+bool run_idle(Member& member) {
+  Team& team = *member.team;
+  Thread& thread = *member.thread;
+  if (!team.has_tasks.load(std::memory_order_relaxed)) return false;
+  thread.helping.store(true, std::memory_order_seq_cst);  // pairs with leave_out() in region.cpp
+  Task* task = nullptr;
+  if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
+  thread.helping.store(false, std::memory_order_release);  // from here on the task keeps the region
+  if (task == nullptr) return false;
+  member.task = &member.implicit;
+  run_inline(member, task);
+  return true;
+}
+
+}  // namespace
+
+// ---- waiting
+
+bool run_one(Member& member, Work work) {
+  if (work == Work::kIdle) return run_idle(member);
+  Task* task = find_task(member, work);
+  if (task == nullptr) return false;
+  run_inline(member, task);
+  return true;
+}
+
+bool may_find_work(const Member& member, Work work) {
+  const Team& team = *member.team;
+  if (!team.has_tasks.load(std::memory_order_seq_cst)) return false;
+  const int n = team.places.load(std::memory_order_seq_cst);
+  if (work == Work::kIdle && member.num >= n) return false;
+  if (work == Work::kDescendants) {
+    // What it waits for is in its own queue, or runs: who ends that wakes it.
+    return inbox_has(const_cast<Queue&>(member.queue), member.task);
+  }
+  if (team.priority_count.load(std::memory_order_seq_cst) != 0) return true;
+  for (int i = 0; i < n; ++i) {
+    const Queue& queue = team.members[i].queue;
+    if (queue_has_tasks(queue) || queue.inbox_count.load(std::memory_order_seq_cst) != 0) return true;
+  }
+  return false;
+}
+
+// ---- life
+
+Task* task_create(Member& member, const TaskWish& wish) {
+  Thread& thread = *member.thread;
+  Task* parent = member.task;
+  const size_t bytes = kHeader + wish.bytes;
+  Task* task = new (block_acquire(thread, bytes)) Task;
+  task->parent = parent;
+  task->home_group = parent->group;
+  task->group = parent->group;
+  task->run = wish.run;
+  task->drop = wish.drop;
+  task->bytes = static_cast<uint32_t>(bytes);
+  task->flags = wish.flags;
+  task->priority = wish.priority;
+  task->member = &member;
+  task->icvs = parent->icvs;
+  if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal | task_flag::kUndeferred;
+  ++parent->children;
+  ++parent->deep;
+  if (parent->group != nullptr && parent->group->owner == parent) ++parent->group->deep;
+  return task;
+}
+
+void task_execute(Member& member, Task* task) {
+  Task* before = member.task;
+  task->member = &member;
+  if (!is_dropped(member, task)) {
+    task->flags |= task_flag::kNoCancel;
+    member.task = task;
+    while (true) {
+      task->run(task);
+      if (__builtin_expect((task->flags & task_flag::kAgain) == 0, 1)) break;
+      task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
+      run_one(member, Work::kDescendants);
+    }
+    member.task = before;
+  }
+}
+
+namespace {
+
+// Runs other things until what the node stands for may begin.
+void wait_for_node(Member& member, DepNode* node) {
+  if (node_arm(node, member.thread)) return;
+  wait_until(member, Work::kDescendants, [node] { return node_is_ready(node); });
+}
+
+bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferred) != 0; }
+
+}  // namespace
+
+void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
+  if (n != 0) {
+    task->node = node_create(task->parent, task, n, depends, true);
+    if (runs_at_once(task)) {
+      wait_for_node(member, task->node);
+    } else if (!node_arm(task->node, nullptr)) {
+      return;
+    }
+  }
+  if (task->run == nullptr) {
+    task_is_ready(member.thread, task);
+  } else if (runs_at_once(task)) {
+    run_inline(member, task);
+  } else {
+    queue_task(member, task);
+  }
+}
+
+void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
+  if (n != 0) {
+    task->node = node_create(task->parent, task, n, depends, true);
+    wait_for_node(member, task->node);
+  }
+  task->flags |= task_flag::kNoCancel | task_flag::kUndeferred;
+  task->member = &member;
+  member.task = task;
+}
+
+void task_end(Member& member, Task* task) {
+  member.task = task->parent;
+  task_finish(*member.thread, task);
+}
+
+void task_again(Member&, Task* task) { task->flags |= task_flag::kAgain; }
+
+bool tasks_are_included(const Member& member) { return (member.task->flags & task_flag::kFinal) != 0; }
+
+// ---- waiting for them
+
+void task_wait(Member& member) {
+  Task& task = *member.task;
+  if (task.children == 0) return;
+  wait_until(member, Work::kDescendants, [&task] { return children_have_ended(task); });
+  settle(task);
+}
+
+void task_wait_depend(Member& member, size_t n, const Depend* depends, bool nowait) {
+  if (nowait) {
+    task_start(member, task_create(member, {}), n, depends);
+    return;
+  }
+  DepNode* node = node_create(member.task, nullptr, n, depends, false);
+  if (node == nullptr) return;
+  wait_for_node(member, node);
+  node_release(node);
+}
+
+void task_yield(Member& member) {
+  run_one(member, Work::kDescendants);
+  weft_yield();
+}
+
+// ---- groups
+
+void group_begin(Member& member, TaskGroup* group) {
+  group->outer = member.task->group;
+  group->owner = member.task;
+  member.task->group = group;
+}
+
+TaskGroup* group_end(Member& member) {
+  TaskGroup* group = member.task->group;
+  wait_until(member, Work::kDescendants, [group] { return group_is_done(*group); });
+  member.task->group = group->outer;
+  settle(*member.task);
+  return group;
+}
+
+bool cancel_group(Member& member) {
+  if (!device().cancel || member.task->group == nullptr) return false;
+  member.task->group->cancelled.store(true, std::memory_order_seq_cst);
+  return true;
+}
+
+bool group_cancelled(const Member& member) {
+  if (!device().cancel) return false;
+  if (member.team->cancelled.load(std::memory_order_relaxed)) return true;
+  const TaskGroup* group = member.task->group;
+  return group != nullptr && group->cancelled.load(std::memory_order_relaxed);
+}
+
+// ---- implicit tasks
+
+void implicit_task_begin(Member& member) {
+  Task& task = member.implicit;
+  task.flags = task_flag::kImplicit;
+  task.member = &member;
+  task.icvs = &member.team->icvs;
+  task.group = nullptr;
+  task.children = 0;
+  task.deep = 0;
+  task.abi = nullptr;
+  task.elsewhere.store(0, std::memory_order_relaxed);
+  member.task = &task;
+}
+
+void implicit_task_end(Member& member) {
+  Task& task = member.implicit;
+  if (__builtin_expect(task.dependences != nullptr, 0)) {
+    dependences_destroy(task.dependences);
+    task.dependences = nullptr;
+  }
+  if (__builtin_expect(task.icvs_own != nullptr, 0)) icvs_release(task);
+}
+
+}  // namespace weft::omp

@@ -1,0 +1,137 @@
+// task.hpp: explicit tasks.
+//
+// A task runs on the stack of a member's thread that has come to a scheduling point, under that member's number and identity,
+// and stays there: tied or not, it resumes under the same member. A task that waits is waited in: what runs meanwhile runs above
+// it on the same stack, and is a descendant of it (but in a barrier, where it is whatever the team has); so the task scheduling
+// constraint holds, and stacks grow no deeper than tasks nest.
+//
+// Where a ready task waits: in the queue of the thread that made it, or, if it had to wait for others, in the inbox of that
+// queue. So what a task waits for is found by its own thread, whatever others do: there is no deadlock by burying.
+//
+// Counting. A task counts its children in two numbers: `children`, direct ones that have not ended (for taskwait), and `deep`,
+// direct ones that have not ended *with all their descendants* (for barriers, and for when a descriptor is freed). What ends on
+// the thread that runs the parent changes plain numbers; what ends elsewhere adds to `elsewhere`, both numbers in one word.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "icv.hpp"
+
+namespace weft::omp {
+
+struct DepNode;
+struct DepTable;
+struct Member;
+struct Task;
+struct Thread;
+
+struct TaskGroup {
+  TaskGroup* outer = nullptr;
+  Task* owner = nullptr;
+  uint32_t deep = 0;  // own: its tasks (owner's children) that have not ended with all their descendants
+  std::atomic<uint32_t> elsewhere{0};  // of those, ended on other threads
+  std::atomic<bool> cancelled{false};
+  void* reductions = nullptr;  // an ABI layer's
+  bool workshare = false;      // the GNU layer's: of a worksharing construct with task reductions, not the program's own
+};
+
+namespace task_flag {
+inline constexpr uint16_t kImplicit = 1;
+inline constexpr uint16_t kUntied = 2;
+inline constexpr uint16_t kFinal = 4;      // its children are included tasks
+inline constexpr uint16_t kMergeable = 8;
+inline constexpr uint16_t kUndeferred = 16;
+inline constexpr uint16_t kDetachable = 32;
+inline constexpr uint16_t kAgain = 64;     // set while it runs: it shall run once more (untied parts of clang's)
+inline constexpr uint16_t kEnded = 128;    // its body has ended, and it waits for descendants
+inline constexpr uint16_t kPriority = 256;  // in the team's list of those
+inline constexpr uint16_t kNoCancel = 512;  // it has begun: cancel taskgroup does not drop it
+}  // namespace task_flag
+
+struct Task {
+  // constant
+  Task* parent = nullptr;
+  TaskGroup* home_group = nullptr;  // the group that it was made in; null: none. Counted there if that is its parent's
+  void (*run)(Task* task) = nullptr;   // the body; the ABI layer's
+  void (*drop)(Task* task) = nullptr;  // before it is freed, also where it has not run; null: nothing
+  uint32_t bytes = 0;              // of the whole
+  uint16_t flags = 0;              // the thread that makes it, then the one that runs it
+  int priority = 0;
+  // the thread that runs it; before that, the one that makes it
+  Member* member = nullptr;        // where it runs, or else its parent's
+  const Icvs* icvs = nullptr;
+  Icvs* icvs_own = nullptr;        // what it has set itself; null: nothing
+  TaskGroup* group = nullptr;      // innermost that it has begun itself, or home_group
+  uint32_t children = 0;
+  uint32_t deep = 0;
+  DepTable* dependences = nullptr;  // of its children
+  DepNode* node = nullptr;          // its own, among its siblings
+  Task* next = nullptr;             // in a list that owns it
+  void* abi = nullptr;              // the ABI layer's, e.g. an implicit task's reductions
+  // any thread
+  std::atomic<int64_t> elsewhere{0};
+  std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
+};
+
+// Behind the descriptor: the ABI layer's part.
+inline void* payload(Task* task) { return reinterpret_cast<char*>(task) + ((sizeof(Task) + 63) & ~size_t{63}); }
+inline Task* task_of_payload(void* memory) {
+  return reinterpret_cast<Task*>(static_cast<char*>(memory) - ((sizeof(Task) + 63) & ~size_t{63}));
+}
+
+enum class DepKind : uint8_t { kIn = 1, kOut = 2, kMutexInOutSet = 4, kInOutSet = 5 };  // inout is kOut
+struct Depend {
+  const void* address;  // null: omp_all_memory
+  DepKind kind;
+};
+
+struct TaskWish {
+  void (*run)(Task* task) = nullptr;
+  void (*drop)(Task* task) = nullptr;
+  size_t bytes = 0;      // of the payload, which lies at a multiple of 64
+  uint16_t flags = 0;    // kUntied, kFinal, kMergeable, kUndeferred, kDetachable
+  int priority = 0;
+};
+
+// Makes a task, child of the member's current one. It is then started by exactly one of the next three.
+Task* task_create(Member& member, const TaskWish& wish);
+// Starts it: it runs when its dependences allow, at once where it is undeferred or included, or where too many wait already.
+void task_start(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
+// The caller runs the body itself, between these two: if(0) of clang's. task_begin() waits for the dependences.
+void task_begin(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
+void task_end(Member& member, Task* task);
+// It runs, and shall run once more after its body has returned.
+void task_again(Member& member, Task* task);
+
+// Whether a new task would be an included one: its parent is final.
+bool tasks_are_included(const Member& member);
+
+void task_wait(Member& member);  // taskwait
+// taskwait depend; `nowait`: an empty task instead.
+void task_wait_depend(Member& member, size_t n, const Depend* depends, bool nowait = false);
+void task_yield(Member& member);
+
+void group_begin(Member& member, TaskGroup* group);  // in the caller's frame, or wherever it stays until the end
+// Waits for all its tasks and their descendants. Returns the group.
+TaskGroup* group_end(Member& member);
+// cancel taskgroup: true: active. Tasks that have not begun are dropped.
+bool cancel_group(Member& member);
+bool group_cancelled(const Member& member);  // the innermost, or a region around it, is
+
+// detach: the event is the task. Any thread, also one that is none of OpenMP's.
+void event_fulfill(Task* task);
+
+// The queue of a member: see queue.hpp.
+struct Queue {
+  static constexpr uint32_t kSize = 256;  // a task that finds it full runs at once
+  Task** ring = nullptr;                  // made at the first push
+  std::atomic<uint32_t> tail{0};          // own: behind the newest
+  alignas(64) std::atomic<uint32_t> head{0};  // any: the oldest
+  std::atomic<uint32_t> inbox_count{0};
+  std::atomic_flag inbox_lock = ATOMIC_FLAG_INIT;
+  Task* inbox = nullptr;
+};
+
+}  // namespace weft::omp

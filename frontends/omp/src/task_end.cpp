@@ -1,0 +1,137 @@
+#include "task_end.hpp"
+
+#include "depend.hpp"
+#include "icvs.hpp"
+#include "memory.hpp"
+#include "queue.hpp"
+#include "wait.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+// Event::event.
+constexpr uint32_t kEventEnded = 1;
+constexpr uint32_t kEventFulfilled = 2;
+
+void task_free(Thread* thread, Task* task) {
+  if (task->drop != nullptr) task->drop(task);
+  if (__builtin_expect(task->dependences != nullptr, 0)) dependences_destroy(task->dependences);
+  if (__builtin_expect(task->node != nullptr, 0)) node_release(task->node);
+  if (__builtin_expect(task->icvs_own != nullptr, 0)) icvs_release(*task);
+  block_release(thread, task, task->bytes);
+}
+
+// `what` of a child of the parent's has ended. True: it was the last that an ended parent has waited for: that is freed now.
+bool child_ended(Thread* thread, Task* parent, int64_t what) {
+  if (parent->member->thread == thread && (parent->flags & task_flag::kEnded) == 0) {
+    if ((what & 0xffffffff) != 0) --parent->children;
+    if (what >= kDeep) --parent->deep;
+    return false;
+  }
+  Thread* waits = parent->member->thread;  // afterwards the parent may be gone
+  // Release: what the child did. seq_cst: W2 of wait.hpp.
+  const int64_t before = parent->elsewhere.fetch_add(what, std::memory_order_seq_cst);
+  if (what >= kDeep && deep_of(before) == -1) return true;
+  wake(*waits);
+  return false;
+}
+
+void leave_group(Thread* thread, const Task* task) {
+  TaskGroup* group = task->home_group;
+  if (group == nullptr || group->owner != task->parent) return;
+  Thread* owner = group->owner->member->thread;
+  if (owner == thread) {
+    --group->deep;
+    return;
+  }
+  group->elsewhere.fetch_add(1, std::memory_order_seq_cst);  // as above
+  wake(*owner);
+}
+
+// It has ended, with all its descendants. `what`: what its parent has not been told yet.
+void all_ended(Thread* thread, Task* task, int64_t what) {
+  while (true) {
+    Task* parent = task->parent;
+    leave_group(thread, task);
+    task_free(thread, task);
+    if (!child_ended(thread, parent, what)) return;
+    task = parent;
+    what = kDeep;
+  }
+}
+
+// thread: null: none of OpenMP's.
+void ended(Thread* thread, Task* task, bool by_itself) {
+  if (task->node != nullptr) dependences_met(thread, task->node);
+  if (!by_itself) {
+    // Another thread's children may end meanwhile: `deep` was added when its body ended, with one for the event.
+    Task* parent = task->parent;
+    const int64_t before = task->elsewhere.fetch_add(kDeep, std::memory_order_acq_rel);
+    if (deep_of(before) == -1) {
+      all_ended(thread, task, kShallow + kDeep);
+    } else {
+      child_ended(thread, parent, kShallow);
+    }
+    return;
+  }
+  if (__builtin_expect(task->deep == 0 && task->elsewhere.load(std::memory_order_acquire) < kDeep, 1)) {
+    all_ended(thread, task, kShallow + kDeep);
+    return;
+  }
+  Task* parent = task->parent;
+  task->flags |= task_flag::kEnded;
+  const int64_t owed = static_cast<int64_t>(task->deep) * kDeep;
+  const int64_t before = task->elsewhere.fetch_sub(owed, std::memory_order_acq_rel);
+  if (deep_of(before - owed) == 0) {
+    all_ended(thread, task, kShallow + kDeep);
+  } else {
+    child_ended(thread, parent, kShallow);
+  }
+}
+
+}  // namespace
+
+void settle(Task& task) {
+  const int64_t all = task.elsewhere.load(std::memory_order_relaxed);
+  if (all == 0) return;
+  task.elsewhere.fetch_sub(all, std::memory_order_relaxed);
+  task.children -= shallow_of(all);
+  task.deep -= static_cast<uint32_t>(deep_of(all));
+}
+
+void task_finish(Thread& thread, Task* task) {
+  if (__builtin_expect((task->flags & task_flag::kDetachable) == 0, 1)) {
+    ended(&thread, task, true);
+    return;
+  }
+  // The event counts as a child that has not ended.
+  task->flags |= task_flag::kEnded;
+  task->elsewhere.fetch_sub((static_cast<int64_t>(task->deep) + 1) * kDeep, std::memory_order_acq_rel);
+  if ((task->event.fetch_or(kEventEnded, std::memory_order_acq_rel) & kEventFulfilled) != 0) ended(&thread, task, false);
+}
+
+void event_fulfill(Task* task) {
+  Thread* thread = this_thread_if_any();
+  Thread* waits = task->parent->member->thread;  // undeferred: it is waited for, where it was made
+  if ((task->event.fetch_or(kEventFulfilled, std::memory_order_seq_cst) & kEventEnded) != 0) {
+    ended(thread, task, false);
+  } else {
+    wake(*waits);
+  }
+}
+
+void task_is_ready(Thread* caller, Task* task) {
+  Member& home = *task->parent->member;
+  Team& team = *home.team;
+  if (task->run == nullptr) {  // an empty task: nothing of it but its dependences
+    ended(caller, task, true);
+    return;
+  }
+  team.has_tasks.store(true, std::memory_order_relaxed);
+  inbox_push(home.queue, task);
+  if (home.thread != caller) wake(*home.thread);
+  if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, home);
+}
+
+}  // namespace weft::omp

@@ -1,0 +1,39 @@
+// task_end.hpp: how tasks are counted; what is done when one ends. See task.hpp, "Counting".
+#pragma once
+
+#include "team.hpp"
+
+namespace weft::omp {
+
+// Task::elsewhere: direct children that have ended on other threads in the lower half; with all their descendants in the upper
+// half, from which at the task's own end those are subtracted that have not: it is negative from then on, until the last.
+inline constexpr int64_t kShallow = 1;
+inline constexpr int64_t kDeep = int64_t{1} << 32;
+constexpr uint32_t shallow_of(int64_t elsewhere) { return static_cast<uint32_t>(elsewhere); }
+constexpr int32_t deep_of(int64_t elsewhere) { return static_cast<int32_t>(elsewhere >> 32); }
+
+inline bool children_have_ended(const Task& task) {
+  // Acquire, pairs with the additions in task_end.cpp: what the children did.
+  return task.children == shallow_of(task.elsewhere.load(std::memory_order_acquire));
+}
+inline bool tasks_are_done(const Task& task) {
+  return static_cast<int32_t>(task.deep) == deep_of(task.elsewhere.load(std::memory_order_acquire));
+}
+inline bool group_is_done(const TaskGroup& group) {
+  return group.deep == group.elsewhere.load(std::memory_order_acquire);
+}
+
+// Brings the numbers of a task that waits, and has nobody to wait for, back to 0.
+void settle(Task& task);
+
+// The task's body has ended, or it is dropped: whoever waits for it is told, now or when its event is fulfilled, or its
+// descendants have ended. Thread: that it ran on, the caller.
+void task_finish(Thread& thread, Task* task);
+
+// A task of whose dependences none is left goes where it will be found. depend.cpp calls it.
+void task_is_ready(Thread* caller, Task* task);
+
+// The body's call, on the member's stack, with what belongs to it.
+void task_execute(Member& member, Task* task);
+
+}  // namespace weft::omp

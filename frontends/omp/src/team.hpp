@@ -1,0 +1,159 @@
+// team.hpp: threads, teams, and the members of teams: what there is, and who writes what.
+//
+//   Thread   an OpenMP thread as the program sees it: with an identity (thread-local storage), and a number that stays.
+//            Either a ULT of ours, which runs one region after the other (region.cpp), or a *root*: whatever unit or kernel
+//            thread of the program's has called us. It runs on its own stack all the time, whatever task it is in.
+//   Team     of a parallel region, and kept for the next one that its member 0 opens: a *hot* team.
+//   Member   a thread's place in a team. Member 0's thread is the one that has encountered the region, which has a place in the
+//            team outside as well; the others' threads belong to their places for as long as those live.
+//
+// "own": the thread itself only. A thread is one thing at a time, on one stack; so what is its own needs no lock and no atomic,
+// although kernel threads and workers change below it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "icv.hpp"
+#include "task.hpp"
+#include "weft/weft.h"
+
+namespace weft::omp {
+
+struct Member;
+struct Share;
+struct Team;
+
+// The threads that an initial thread has, with itself: what thread-limit-var is about.
+struct Contention {
+  std::atomic<int> busy{1};
+};
+
+// A piece of memory that is free, of a thread's; see memory.hpp.
+struct FreeBlock {
+  FreeBlock* next;
+};
+inline constexpr unsigned kBlockClasses = 6;  // 64 << class bytes
+
+struct alignas(64) Thread {
+  // constant
+  int gtid = 0;                // place in the table of threads; both kinds of code may keep it
+  weft_unit_t unit = nullptr;  // null: a kernel thread of the program's
+  bool root = true;            // the program's, not ours
+  // own
+  int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
+  int shown_threads = 0;
+  int shown_place = -1;
+  Member* member = nullptr;  // in the innermost team
+  FreeBlock* blocks[kBlockClasses] = {};
+  unsigned block_counts[kBlockClasses] = {};
+  uint64_t random = 0;
+  // pushed by the LLVM layer, for the next region only; 0, -1: nothing
+  int push_threads = 0;
+  int push_bind = 0;
+  int push_teams = 0;
+  int push_limit = 0;
+  void* llvm = nullptr;  // the LLVM layer's: threadprivate copies and the like
+  void* gnu = nullptr;   // the GNU layer's
+  // any thread: see wait.hpp
+  alignas(64) std::atomic<uint32_t> parked{0};
+  std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
+  std::atomic<bool> helping{false};  // own: it waits for a region, and looks for tasks of the team's
+};
+
+struct alignas(64) Member {
+  // constant
+  Team* team = nullptr;
+  int num = 0;
+  // Place i > 0: its thread, which is made when it is first needed. Place 0: whoever has opened the region.
+  Thread* thread = nullptr;
+  // own
+  Task* task = nullptr;     // what it runs: `implicit`, or an explicit task
+  Task implicit;
+  Team* inner = nullptr;    // the team of the last region that it has opened; kept
+  Share* share = nullptr;   // the worksharing construct that it is in, or was in last
+  uint64_t chunk_first = 0;   // of a loop: the iterations that it has now
+  uint64_t chunk_last = 0;    // behind the last one
+  uint64_t static_turn = 0;   // of a loop with a static schedule: how many pieces it has had
+  // own, an ABI layer's, of the loop that it is in: the program's numbers are base + iteration * step
+  uint64_t loop_base = 0;
+  uint64_t loop_step = 1;
+  uint64_t loop_unit = 1;     // one of our iterations stands for so many of the program's
+  uint64_t loop_trip = 0;     // iterations of the program's
+  bool loop_open = false;     // it has begun, and not been left
+  uint8_t reduction = 0;      // how the LLVM layer has it combine
+  void* doacross = nullptr;   // the LLVM layer's: its loops' bounds
+  // own
+  uint32_t singles = 0;     // single constructs met in this region
+  uint32_t barriers = 0;    // barriers met in this region
+  Member* outer = nullptr;  // member 0: its thread's place outside
+  int place = -1;           // place-num; -1: not bound
+  uint64_t region = 0;      // Thread::go of the last region that it took part in
+  Queue queue;              // of its tasks: parts for the owner and for thieves
+};
+
+// A region's number of levels etc. as omp_get_... tell them.
+struct Team {
+  // member 0, before the region begins, while nobody else is in it
+  int n = 1;               // how many take part in this region
+  int capacity = 0;        // places that there are
+  Member* members = nullptr;
+  Team* outer = nullptr;   // null: an initial task's
+  Member* opener = nullptr;  // the place outside of who has opened it; null: an initial task's
+  int level = 0;           // omp_get_level()
+  int active_level = 0;    // omp_get_active_level()
+  int league_num = 0;      // omp_get_team_num()
+  int league_size = 1;     // omp_get_num_teams()
+  bool in_league = false;  // inside a teams construct
+  Contention* contention = nullptr;
+  Icvs icvs;               // of the implicit tasks, until they change theirs
+  Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
+  bool settles = false;    // its members are to find their places: places.hpp
+  void (*body)(Member& member, void* arg) = nullptr;
+  void* arg = nullptr;
+  void* gnu = nullptr;     // the GNU layer's: task reductions of the region
+  Share* first_share = nullptr;  // what stands before the region's first worksharing construct
+  bool begins_with_loop = false;  // members find themselves in that construct
+  // any member
+  alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
+  alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended the region, with all their tasks
+  alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
+  std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
+  std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
+  alignas(64) std::atomic<int> parked{0};        // of its members' threads: about how many
+  std::atomic<uint32_t> singles{0};              // single constructs that somebody has taken
+  std::atomic<bool> cancelled{false};            // cancel parallel
+  // The GNU layer's: Member::barriers + 1 of those whose loop, or sections, has been cancelled; 0: none.
+  std::atomic<uint32_t> gnu_cancelled{0};
+  std::atomic<void*> copyprivate{nullptr};
+  std::atomic<bool> has_tasks{false};            // one has been queued in this region
+  // tasks with a priority, highest first
+  std::atomic<uint32_t> priority_count{0};
+  std::atomic_flag priority_lock = ATOMIC_FLAG_INIT;
+  Task* priority_list = nullptr;
+};
+
+// ---- the calling thread. All of these start the runtime, or make the caller a root, where that is needed.
+
+Thread& this_thread();
+inline Member& this_member() { return *this_thread().member; }
+// Null: the caller has not met us yet.
+Thread* this_thread_if_any();
+// By its number, as code of clang's keeps it. Precondition: there is such a thread, and it is the caller.
+Thread& thread_of(int gtid);
+// How many numbers there have been: an upper limit of gtids that are in use.
+int threads_known();
+
+// The ICVs of the task that runs, to be changed: its own from now on.
+Icvs& own_icvs(Member& member);
+inline const Icvs& icvs_of(const Member& member) { return *member.task->icvs; }
+
+// How many threads the runtime has, and how many run something, for statistics and messages.
+struct Census {
+  int threads;
+  int workers;
+};
+Census census();
+
+}  // namespace weft::omp

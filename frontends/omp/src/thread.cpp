@@ -1,0 +1,222 @@
+// thread.cpp: who the calling thread is.
+//
+// Asked at each call of code of gcc's, so it has to be quick. A ULT with an identity of its own, and a kernel thread, could keep
+// the answer in thread-local storage; a ULT without one shares that with others. So what is kept there says for which unit it is
+// good, and is believed only by that unit; the rest look into unit-local storage. Units end and others get their address: then
+// the epoch has changed.
+#include "team.hpp"
+
+#include <pthread.h>
+
+#include <mutex>
+
+#include "icvs.hpp"
+#include "llvm/thread_end.hpp"
+#include "memory.hpp"
+#include "region.hpp"
+#include "runtime.hpp"
+#include "thread.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+struct Known {
+  weft_unit_t unit;
+  uint64_t epoch;
+  Thread* thread;
+};
+thread_local Known known{nullptr, 0, nullptr};
+thread_local Thread* kernel_thread = nullptr;  // of one that runs no unit
+
+std::atomic<uint64_t> epoch{1};
+
+// ---- the table of threads
+
+constexpr int kMostThreads = 1 << 17;
+constexpr int kTablePage = 1 << 10;
+std::atomic<std::atomic<Thread*>*> table[kMostThreads / kTablePage];
+std::mutex table_lock;
+int numbers_used = 0;
+int first_free = -1;  // of numbers that were given back: chained through `free_after`
+std::vector<int>& free_after() {
+  static auto* list = new std::vector<int>;
+  return *list;
+}
+
+// A number that was used before is taken first: tables of the program's are indexed with them.
+int number_acquire() {
+  if (first_free >= 0) {
+    const int number = first_free;
+    first_free = free_after()[static_cast<size_t>(number)];
+    return number;
+  }
+  if (numbers_used == kMostThreads) return -1;
+  const int page = numbers_used / kTablePage;
+  if (table[page].load(std::memory_order_relaxed) == nullptr) {
+    table[page].store(new std::atomic<Thread*>[kTablePage](), std::memory_order_release);
+  }
+  free_after().push_back(-1);
+  return numbers_used++;
+}
+
+weft_key_t unit_key() {
+  static const weft_key_t key = [] {
+    weft_key_t made = nullptr;
+    weft_key_create([](void* thread) { thread_forget(static_cast<Thread*>(thread)); }, &made);
+    return made;
+  }();
+  return key;
+}
+
+pthread_key_t kernel_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    pthread_key_create(&made, [](void* thread) { thread_forget(static_cast<Thread*>(thread)); });
+    return made;
+  }();
+  return key;
+}
+
+// The initial task of a root, and the team that it has to itself.
+void give_initial_team(Thread& thread) {
+  auto* team = new Team;
+  team->members = new Member[1];
+  team->capacity = 1;
+  team->contention = new Contention;
+  team->icvs = device().initial;
+  team->first_share = share_head_create();
+  Member& member = team->members[0];
+  member.team = team;
+  member.thread = &thread;
+  member.share = team->first_share;
+  if (team->icvs.place_count > 0 && team->icvs.bind != Bind::kFalse) member.place = team->icvs.place_first;
+  implicit_task_begin(member);
+  thread.member = &member;
+}
+
+void drop_initial_team(Thread& thread) {
+  Member& member = *thread.member;
+  Team* team = member.team;
+  implicit_task_end(member);
+  queue_destroy(member.queue);
+  share_head_destroy(team->first_share);
+  delete team->contention;
+  delete[] team->members;
+  delete team;
+  thread.member = nullptr;
+}
+
+[[gnu::noinline]] Thread& meet(weft_unit_t unit) {
+  runtime_start();
+  unit = weft_self();  // the main thread has become a unit by that
+  if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
+  Thread* thread = thread_create();
+  thread->unit = unit;
+  give_initial_team(*thread);
+  if (unit != nullptr) {
+    weft_key_set(unit_key(), thread);
+  } else {
+    kernel_thread = thread;
+    pthread_setspecific(kernel_key(), thread);
+  }
+  return *thread;
+}
+
+Thread* look_up(weft_unit_t unit) {
+  if (unit == nullptr || !weft_is_ult(unit)) return kernel_thread;
+  return static_cast<Thread*>(weft_key_get(unit_key()));
+}
+
+}  // namespace
+
+Thread* thread_create() {
+  const std::scoped_lock hold(table_lock);
+  const int number = number_acquire();
+  if (number < 0) return nullptr;
+  std::atomic<Thread*>& place =
+      table[number / kTablePage].load(std::memory_order_relaxed)[number % kTablePage];
+  Thread* thread = place.load(std::memory_order_relaxed);
+  if (thread == nullptr) {
+    thread = new Thread;  // for good: others may look at it whenever they like
+    thread->gtid = number;
+    thread->random = static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15u + 1;
+    place.store(thread, std::memory_order_release);
+  }
+  thread->unit = nullptr;
+  thread->shown_level = -1;
+  thread->root = true;
+  return thread;
+}
+
+void thread_release(Thread* thread) {
+  llvm::forget_thread(*thread);
+  blocks_drain(*thread);
+  epoch.fetch_add(1, std::memory_order_relaxed);
+  const std::scoped_lock hold(table_lock);
+  free_after()[static_cast<size_t>(thread->gtid)] = first_free;
+  first_free = thread->gtid;
+}
+
+void thread_forget(Thread* thread) {
+  while (thread->member->outer != nullptr) thread->member = thread->member->outer;
+  if (thread->member->inner != nullptr) team_destroy(thread->member->inner);
+  thread->member->inner = nullptr;
+  drop_initial_team(*thread);
+  if (thread->unit == nullptr) kernel_thread = nullptr;
+  known.thread = nullptr;
+  thread_release(thread);
+}
+
+void thread_is(Thread* thread) {
+  weft_key_set(unit_key(), thread);
+  known = {thread->unit, epoch.load(std::memory_order_relaxed), thread};
+}
+
+void thread_is_no_more(Thread* thread) {
+  weft_key_set(unit_key(), nullptr);
+  known.thread = nullptr;
+  thread->member = nullptr;
+  thread_release(thread);
+}
+
+[[gnu::noinline]] Thread* this_thread_if_any() {
+  const weft_unit_t unit = weft_self();
+  const uint64_t now = epoch.load(std::memory_order_relaxed);
+  if (__builtin_expect(known.unit == unit && known.epoch == now && known.thread != nullptr, 1)) return known.thread;
+  Thread* thread = look_up(unit);
+  if (thread != nullptr) known = {unit, now, thread};
+  return thread;
+}
+
+[[gnu::noinline]] Thread& this_thread() {
+  Thread* thread = this_thread_if_any();
+  return __builtin_expect(thread != nullptr, 1) ? *thread : meet(nullptr);
+}
+
+Thread& thread_of(int gtid) {
+  return *table[gtid / kTablePage].load(std::memory_order_acquire)[gtid % kTablePage].load(std::memory_order_acquire);
+}
+
+int threads_known() {
+  const std::scoped_lock hold(table_lock);
+  return numbers_used;
+}
+
+void threads_forget_all_but(Thread* keep) {
+  epoch.fetch_add(1, std::memory_order_relaxed);
+  first_free = -1;
+  for (int i = 0; i < numbers_used; ++i) {
+    if (keep != nullptr && i == keep->gtid) continue;
+    Thread& thread = thread_of(i);
+    thread.member = nullptr;
+    thread.parked.store(0, std::memory_order_relaxed);
+    free_after()[static_cast<size_t>(i)] = first_free;
+    first_free = i;
+  }
+}
+
+void thread_table_lock() { table_lock.lock(); }
+void thread_table_unlock() { table_lock.unlock(); }
+
+}  // namespace weft::omp

@@ -1,0 +1,73 @@
+#include "thread_start.hpp"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "runtime.hpp"
+#include "thread.hpp"
+#include "weft/identity.h"
+
+namespace weft::omp {
+
+namespace {
+
+// As much as a kernel thread would have; only what is used takes memory.
+size_t default_stack() {
+  constexpr size_t kMost = size_t{8} << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > kMost) return kMost;
+  return limit.rlim_cur < WEFT_STACK_MIN ? WEFT_STACK_MIN : limit.rlim_cur;
+}
+
+void warn_once(std::atomic<bool>& said, const char* what, int error) {
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  std::fprintf(stderr, "weft: OpenMP: %s: %s\n", what, weft_strerror(error));
+}
+
+weft_identity_t wanted_identity() {
+  static const bool possible = [] {
+    weft_identity_info_t info;
+    return weft_identity_info(&info) == WEFT_OK && info.why_not == nullptr;
+  }();
+  return device().identity == IdentityWish::kOwn && possible ? WEFT_IDENTITY_OWN : WEFT_IDENTITY_WORKER;
+}
+
+}  // namespace
+
+bool thread_start(Member& member, void (*main)(void*), bool outermost) {
+  static std::atomic<bool> said_identity{false}, said_thread{false};
+  workers_complete();
+  Thread* thread = thread_create();
+  if (thread == nullptr) {
+    warn_once(said_thread, "a team gets fewer threads than it should: too many threads", WEFT_ERR_LIMIT);
+    return false;
+  }
+  thread->root = false;
+  member.region = thread->go.load(std::memory_order_relaxed);
+  member.thread = thread;
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.name = "OpenMP thread";
+  attr.stack_size = device().stack_size != 0 ? device().stack_size : default_stack();
+  attr.identity = wanted_identity();
+  if (outermost && member.num < worker_count()) {
+    attr.worker = weft_worker_get(static_cast<unsigned>(member.num));
+    attr.pinned = true;
+  }
+  int error = weft_ult_create(main, &member, &attr, nullptr);
+  if (error != WEFT_OK && attr.identity == WEFT_IDENTITY_OWN) {
+    warn_once(said_identity,
+              "threads beyond the bound of identities (WEFT_IDENTITY_LIMIT, limits of the process) share thread-local "
+              "variables with others on their worker", error);
+    attr.identity = WEFT_IDENTITY_WORKER;
+    error = weft_ult_create(main, &member, &attr, nullptr);
+  }
+  if (error == WEFT_OK) return true;
+  warn_once(said_thread, "a team gets fewer threads than it should", error);
+  member.thread = nullptr;
+  thread_release(thread);
+  return false;
+}
+
+}  // namespace weft::omp

@@ -1,0 +1,87 @@
+#include "wait.hpp"
+
+#include "front/front.hpp"
+#include "os/futex.hpp"
+#include "runtime.hpp"
+
+namespace weft::omp {
+
+namespace {
+
+// About 20 µs of pause instructions: what it takes to sleep and to be woken.
+constexpr unsigned kHybridRounds = 600;
+constexpr unsigned kActiveRounds = 200'000'000;
+
+}  // namespace
+
+unsigned rounds_of_team(int n, int active_level) {
+  const Device& d = device();
+  // With more threads than workers somebody else can use this one.
+  if (d.wait == WaitPolicy::kPassive || n > worker_count() || active_level > 1) return 0;
+  return d.wait == WaitPolicy::kActive ? kActiveRounds : kHybridRounds;
+}
+
+unsigned rounds_before_sleep(const Member& member) { return member.team->rounds.load(std::memory_order_relaxed); }
+
+bool worker_is_wanted() { return front::others_wait(); }
+
+Parking::Parking(Member& member) : member_(member) {
+  member.thread->parked.store(1, std::memory_order_release);  // Thread::unit, which a waker reads
+  member.team->parked.fetch_add(1, std::memory_order_seq_cst);
+  // Who pushes a task has no fence between S1's other half and W3.
+  if (member.team->has_tasks.load(std::memory_order_seq_cst)) front::fence_everywhere();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // S2, pairs with the seq_cst changes of W1, and loads of W3
+}
+
+void Parking::cancel() {
+  Thread& thread = *member_.thread;
+  if (thread.parked.exchange(0, std::memory_order_acq_rel) == 0) {
+    sleep();
+    return;
+  }
+  member_.team->parked.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Parking::sleep() {
+  Thread& thread = *member_.thread;
+  if (thread.unit != nullptr) {
+    // Whatever resumes it but us is the program's, who means a suspension of its own: it is put back.
+    unsigned others = 0;
+    weft_suspend();
+    for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
+    if (others != 0) weft_resume(thread.unit);
+  } else {
+    while (thread.parked.load(std::memory_order_acquire) != 0) {
+      rt::futex_wait(thread.parked, 1);
+    }
+  }
+  member_.team->parked.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void wake_slow(Thread& thread) {
+  const weft_unit_t unit = thread.unit;  // afterwards the thread may be gone
+  if (thread.parked.exchange(0, std::memory_order_acq_rel) == 0) return;
+  if (unit != nullptr) {
+    weft_resume(unit);
+  } else {
+    rt::futex_wake(thread.parked, 1);
+  }
+}
+
+void wake_all_slow(Team& team) {
+  for (int i = 0; i < team.n; ++i) {
+    if (Thread* thread = team.members[i].thread) wake(*thread);
+  }
+}
+
+void wake_one(Team& team, const Member& caller) {
+  for (int i = 1; i < team.n; ++i) {
+    Thread* thread = team.members[(caller.num + i) % team.n].thread;
+    if (thread != nullptr && thread->parked.load(std::memory_order_acquire) != 0) {
+      wake_slow(*thread);
+      return;
+    }
+  }
+}
+
+}  // namespace weft::omp

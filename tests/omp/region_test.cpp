@@ -1,0 +1,187 @@
+// Regions, barriers, and what belongs to a thread.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "barrier.hpp"
+#include "klt/guard.hpp"
+#include "region.hpp"
+#include "weft/preempt.h"
+#include "workshare.hpp"
+
+namespace {
+
+using namespace weft::omp;
+
+using Body = std::function<void(Member&)>;
+int in_parallel(int threads, const Body& body) {
+  return parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
+                  const_cast<Body*>(&body));
+}
+
+class OmpRegion : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    own_icvs(this_member()).max_active_levels = 8;
+    weft_preemption_set_interval(100'000);
+    if (GetParam() && weft_preemption_set_mode(WEFT_PREEMPTION_ON) != WEFT_OK) GTEST_SKIP() << "no timers here";
+  }
+  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
+};
+INSTANTIATE_TEST_SUITE_P(Ticks, OmpRegion, testing::Bool(),
+                         [](const auto& info) { return info.param ? "EachInterval" : "WhereSomebodyWaits"; });
+
+TEST_P(OmpRegion, EachMemberRunsOnce) {
+  for (const int n : {1, 2, 3, 8, 2, 20, 5}) {
+    std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+    EXPECT_EQ(in_parallel(n, [&](Member& member) {
+                EXPECT_EQ(&this_member(), &member);
+                EXPECT_EQ(member.team->n, n);
+                seen[static_cast<size_t>(member.num)]++;
+              }), n);
+    for (const auto& s : seen) EXPECT_EQ(s, 1);
+  }
+}
+
+TEST_P(OmpRegion, BarriersKeepEverybodyTogether) {
+  for (const int n : {2, 7}) {
+    std::atomic<int> sum{0};
+    in_parallel(n, [&](Member& member) {
+      for (int i = 1; i <= 300; ++i) {
+        sum += 1;
+        EXPECT_TRUE(barrier(member));
+        EXPECT_EQ(sum, i * n);
+        EXPECT_TRUE(barrier(member));
+      }
+    });
+  }
+}
+
+TEST_P(OmpRegion, NestedTeamsAreKeptAndRight) {
+  for (int round = 0; round < 60; ++round) {
+    std::atomic<int> runs{0};
+    in_parallel(3, [&](Member& outer) {
+      const int n = 1 + (outer.num + round) % 4;
+      in_parallel(n, [&](Member& inner) {
+        EXPECT_EQ(inner.team->level, 2);
+        EXPECT_EQ(inner.team->opener, &outer);
+        barrier(inner);
+        runs++;
+      });
+    });
+    int expected = 0;
+    for (int i = 0; i < 3; ++i) expected += 1 + (i + round) % 4;
+    EXPECT_EQ(runs, expected);
+  }
+}
+
+thread_local int mine = 0;
+
+TEST_P(OmpRegion, ThreadLocalVariablesStayWithTheThread) {
+  if (device().identity != IdentityWish::kOwn) GTEST_SKIP();
+  weft_identity_t identity = WEFT_IDENTITY_OWN;
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = identity;
+  weft_unit_t unit = nullptr;
+  this_thread();
+  if (weft_ult_create([](void*) {}, nullptr, &attr, &unit) != WEFT_OK) GTEST_SKIP() << "no identities here";
+  weft_free(&unit);
+  in_parallel(6, [](Member& member) { mine = member.num + 1; });
+  for (int round = 0; round < 50; ++round) {
+    in_parallel(6, [](Member& member) {
+      EXPECT_EQ(mine, member.num + 1);
+      barrier(member);
+      EXPECT_EQ(mine, member.num + 1);
+    });
+  }
+}
+
+TEST_P(OmpRegion, ThreadsOfTheProgramOpenRegionsOfTheirOwn) {
+  this_thread();
+  std::atomic<int> runs{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) {
+    threads.emplace_back([&] {
+      own_icvs(this_member()).max_active_levels = 2;
+      for (int round = 0; round < 20; ++round) {
+        in_parallel(4, [&](Member& member) {
+          barrier(member);
+          runs++;
+        });
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(runs, 5 * 20 * 4);
+}
+
+TEST_P(OmpRegion, OneThatSpinsDoesNotKeepTheOthers) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ThreadSanitizer delivers no signal to code that calls nothing";
+  std::atomic<int> stage{0};
+  in_parallel(5, [&](Member& member) {
+    // Backwards, so that whoever comes first has to wait for all others.
+    while (stage.load() != member.team->n - 1 - member.num) {
+    }
+    stage++;
+  });
+  EXPECT_EQ(stage, 5);
+}
+
+TEST(OmpLimits, TheThreadLimitHoldsForAllRegionsOfAnInitialThread) {
+  own_icvs(this_member()).max_active_levels = 4;
+  own_icvs(this_member()).thread_limit = 5;
+  EXPECT_EQ(in_parallel(9, [](Member&) {}), 5);
+  in_parallel(3, [](Member& outer) {
+    if (outer.num == 0) {
+      EXPECT_EQ(in_parallel(9, [](Member&) {}), 3);
+    }
+    barrier(outer);
+  });
+  own_icvs(this_member()).thread_limit = kNoThreadLimit;
+  EXPECT_EQ(in_parallel(9, [](Member&) {}), 9);
+}
+
+TEST(OmpLimits, LevelsBeyondTheMostHaveOneThread) {
+  own_icvs(this_member()).max_active_levels = 1;
+  in_parallel(2, [](Member&) { EXPECT_EQ(in_parallel(4, [](Member&) {}), 1); });
+  own_icvs(this_member()).max_active_levels = 8;
+}
+
+TEST(OmpLimits, AThousandThreads) {
+  std::atomic<int> runs{0};
+  const int n = in_parallel(1000, [&](Member& member) {
+    barrier(member);
+    runs++;
+  });
+  EXPECT_EQ(runs, n);
+  EXPECT_EQ(n, 1000);
+  EXPECT_TRUE(release_teams(false));
+}
+
+TEST(OmpRoots, ASingleHasOneWinnerAndOthersGetWhatItGives) {
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<int> winners{0};
+    in_parallel(4, [&](Member& member) {
+      for (int i = 0; i < 3; ++i) {
+        int value = 0;
+        void* given = nullptr;
+        if (single(member)) {
+          winners++;
+          value = 17 + i;
+          given = copyprivate(member, &value);
+        } else {
+          given = copyprivate(member, nullptr);
+        }
+        EXPECT_EQ(*static_cast<int*>(given), 17 + i);
+        copyprivate_done(member);
+      }
+    });
+    EXPECT_EQ(winners, 3);
+  }
+}
+
+}  // namespace

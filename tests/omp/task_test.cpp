@@ -1,0 +1,300 @@
+// Tasks: who waits for whom.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "barrier.hpp"
+#include "region.hpp"
+#include "task_end.hpp"
+#include "weft/preempt.h"
+#include "workshare.hpp"
+
+namespace {
+
+using namespace weft::omp;
+
+using Body = std::function<void(Member&)>;
+void in_parallel(int threads, const Body& body) {
+  parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
+           const_cast<Body*>(&body));
+}
+// Team of n whose one member does it, while the others wait in a barrier.
+void in_single(int n, const Body& body) {
+  in_parallel(n, [&](Member& member) {
+    if (single(member)) body(member);
+    barrier(member);
+  });
+}
+
+using Work = std::function<void()>;
+TaskWish wish_for(uint16_t flags = 0) {
+  TaskWish wish;
+  wish.bytes = sizeof(Work);
+  wish.flags = flags;
+  wish.run = [](Task* task) { (*static_cast<Work*>(payload(task)))(); };
+  wish.drop = [](Task* task) { static_cast<Work*>(payload(task))->~Work(); };
+  return wish;
+}
+Task* make(const TaskWish& wish, Work work) {
+  Task* task = task_create(this_member(), wish);
+  new (payload(task)) Work(std::move(work));
+  return task;
+}
+void spawn(Work work, const std::vector<Depend>& depends = {}, uint16_t flags = 0) {
+  Task* task = make(wish_for(flags), std::move(work));
+  task_start(this_member(), task, depends.size(), depends.data());
+}
+
+int fib(int n) {
+  if (n < 2) return n;
+  int x = 0, y = 0;
+  spawn([&x, n] { x = fib(n - 1); });
+  spawn([&y, n] { y = fib(n - 2); });
+  task_wait(this_member());
+  return x + y;
+}
+
+class OmpTask : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    this_thread();
+    weft_preemption_set_interval(100'000);
+    weft_preemption_set_mode(WEFT_PREEMPTION_ON);
+  }
+  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
+};
+INSTANTIATE_TEST_SUITE_P(Threads, OmpTask, testing::Values(1, 2, 3, 8));
+
+TEST_P(OmpTask, Fib) {
+  for (int round = 0; round < 5; ++round) {
+    int result = 0;
+    in_single(GetParam(), [&](Member&) { result = fib(18); });
+    EXPECT_EQ(result, 2584);
+  }
+}
+
+TEST_P(OmpTask, ABarrierWaitsForAllThatDescend) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> ended{0};
+    in_parallel(GetParam(), [&](Member& member) {
+      for (int i = 0; i < 20; ++i) {
+        spawn([&] {
+          spawn([&] {
+            spawn([&] { ended++; });
+            ended++;
+          });
+          ended++;
+        });
+      }
+      barrier(member);
+      EXPECT_EQ(ended, 60 * GetParam());
+      barrier(member);
+    });
+  }
+}
+
+TEST_P(OmpTask, ARegionsEndWaitsForThemToo) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> ended{0};
+    in_parallel(GetParam(), [&](Member&) {
+      for (int i = 0; i < 10; ++i) spawn([&] { spawn([&] { ended++; }); });
+    });
+    EXPECT_EQ(ended, 10 * GetParam());
+  }
+}
+
+TEST_P(OmpTask, AGroupWaitsForDescendantsATaskwaitForChildren) {
+  in_single(GetParam(), [&](Member& member) {
+    std::atomic<int> ended{0};
+    TaskGroup group;
+    group_begin(member, &group);
+    for (int i = 0; i < 30; ++i) spawn([&] { spawn([&] { ended++; }); });
+    EXPECT_EQ(group_end(member), &group);
+    EXPECT_EQ(ended, 30);
+  });
+}
+
+TEST_P(OmpTask, MoreThanAQueueHolds) {
+  std::atomic<int> ended{0};
+  in_single(GetParam(), [&](Member&) {
+    for (int i = 0; i < 5000; ++i) spawn([&] { ended++; });
+  });
+  EXPECT_EQ(ended, 5000);
+}
+
+TEST_P(OmpTask, DependencesOrder) {
+  for (int round = 0; round < 20; ++round) {
+    in_single(GetParam(), [&](Member& member) {
+      int value = 0;
+      std::atomic<int> readers{0};
+      for (int i = 0; i < 10; ++i) {
+        spawn([&, i] {
+          EXPECT_EQ(readers, 3 * i);
+          value = i;
+        }, {{&value, DepKind::kOut}});
+        for (int k = 0; k < 3; ++k) {
+          spawn([&, i] {
+            EXPECT_EQ(value, i);
+            readers++;
+          }, {{&value, DepKind::kIn}});
+        }
+      }
+      task_wait(member);
+      EXPECT_EQ(readers, 30);
+    });
+  }
+}
+
+TEST_P(OmpTask, SetsAndAllMemory) {
+  in_single(GetParam(), [&](Member& member) {
+    int a = 0, b = 0;
+    std::atomic<int> in_set{0};
+    int excluded = 0;
+    for (int i = 0; i < 8; ++i) spawn([&] { in_set++; }, {{&a, DepKind::kInOutSet}});
+    spawn([&] { EXPECT_EQ(in_set, 8); }, {{&a, DepKind::kIn}});
+    for (int i = 0; i < 50; ++i) spawn([&] { excluded++; }, {{&b, DepKind::kMutexInOutSet}});
+    spawn([&] {
+      EXPECT_EQ(excluded, 50);
+      EXPECT_EQ(in_set, 8);
+      a = 5;
+    }, {{nullptr, DepKind::kOut}});
+    spawn([&] { EXPECT_EQ(a, 5); }, {{&member, DepKind::kIn}});
+    task_wait(member);
+  });
+}
+
+TEST_P(OmpTask, TaskwaitWithDependences) {
+  in_single(GetParam(), [&](Member& member) {
+    for (int round = 0; round < 50; ++round) {
+      int a = 0;
+      std::atomic<int> b{0};
+      spawn([&] { a = 1; }, {{&a, DepKind::kOut}});
+      spawn([&] { b = 1; }, {{&b, DepKind::kOut}});
+      const Depend depend{&a, DepKind::kIn};
+      task_wait_depend(member, 1, &depend);
+      EXPECT_EQ(a, 1);
+      task_wait_depend(member, 1, &depend, true);
+      task_wait(member);
+      EXPECT_EQ(b, 1);
+    }
+  });
+}
+
+TEST_P(OmpTask, UndeferredOnesWaitForTheirDependences) {
+  in_single(GetParam(), [&](Member& member) {
+    for (int round = 0; round < 50; ++round) {
+      int a = 0;
+      spawn([&] { a = 1; }, {{&a, DepKind::kOut}});
+      bool ran = false;
+      spawn([&] {
+        EXPECT_EQ(a, 1);
+        ran = true;
+      }, {{&a, DepKind::kIn}}, task_flag::kUndeferred);
+      EXPECT_TRUE(ran);
+    }
+    task_wait(member);
+  });
+}
+
+TEST_P(OmpTask, ChildrenOfAFinalTaskAreIncluded) {
+  in_single(GetParam(), [&](Member& member) {
+    spawn([] {
+      EXPECT_TRUE(tasks_are_included(this_member()));
+      bool ran = false;
+      spawn([&] { ran = true; });
+      EXPECT_TRUE(ran);
+    }, {}, task_flag::kFinal);
+    task_wait(member);
+  });
+}
+
+TEST_P(OmpTask, ADetachedOneEndsWithItsEvent) {
+  for (int round = 0; round < 30; ++round) {
+    std::atomic<bool> fulfilled{false};
+    std::thread other;
+    in_single(GetParam(), [&](Member& member) {
+      int a = 0;
+      Task* task = make(wish_for(task_flag::kDetachable), [&a] { a = 1; });
+      const Depend out{&a, DepKind::kOut};
+      other = std::thread([&fulfilled, task] {
+        fulfilled = true;
+        event_fulfill(task);
+      });
+      task_start(member, task, 1, &out);
+      spawn([&] { EXPECT_TRUE(fulfilled); }, {{&a, DepKind::kIn}});
+      task_wait(member);
+      EXPECT_TRUE(fulfilled);
+    });
+    other.join();
+  }
+}
+
+TEST_P(OmpTask, OneRunsAgainAsOftenAsItSays) {
+  in_single(GetParam(), [&](Member& member) {
+    int parts = 0;
+    Task* task = nullptr;
+    task = make(wish_for(task_flag::kUntied), [&] {
+      if (++parts < 5) task_again(this_member(), task);
+    });
+    task_start(member, task);
+    task_wait(member);
+    EXPECT_EQ(parts, 5);
+  });
+}
+
+TEST_P(OmpTask, ACancelledGroupDropsWhatHasNotBegun) {
+  device().cancel = true;
+  for (int round = 0; round < 20; ++round) {
+    in_single(GetParam(), [&](Member& member) {
+      TaskGroup group;
+      group_begin(member, &group);
+      std::atomic<int> ran{0};
+      for (int i = 0; i < 100; ++i) {
+        spawn([&] {
+          if (ran++ == 0) cancel_group(this_member());
+        });
+      }
+      group_end(member);
+      EXPECT_GE(ran, 1);
+    });
+  }
+  device().cancel = false;
+}
+
+TEST_P(OmpTask, ATaskRunsUnderAMemberAndStays) {
+  in_single(GetParam(), [&](Member& member) {
+    for (int i = 0; i < 100; ++i) {
+      spawn([] {
+        Thread* thread = &this_thread();
+        const int num = this_member().num;
+        for (int k = 0; k < 3; ++k) spawn([] {});
+        task_yield(this_member());
+        task_wait(this_member());
+        EXPECT_EQ(&this_thread(), thread);
+        EXPECT_EQ(this_member().num, num);
+      });
+    }
+    task_wait(member);
+  });
+}
+
+TEST_P(OmpTask, RegionsInTasks) {
+  own_icvs(this_member()).max_active_levels = 3;
+  std::atomic<int> runs{0};
+  in_single(GetParam(), [&](Member& member) {
+    for (int i = 0; i < 20; ++i) {
+      spawn([&] {
+        in_parallel(3, [&](Member&) {
+          spawn([&] { runs++; });
+        });
+      });
+    }
+    task_wait(member);
+  });
+  EXPECT_EQ(runs, 60);
+}
+
+}  // namespace
