@@ -1,5 +1,5 @@
 # The commands that need no reading:
-#   make run          an example, on all cores
+#   make run          examples, on all cores: one for Weft, and an OpenMP program that runs on it as it is
 #   make test         everything that is tested
 #   make bench        beside other libraries
 #   make install      to PREFIX (/usr/local), below DESTDIR; make uninstall takes it away again
@@ -15,8 +15,11 @@ BUILD = cmake --build --parallel $(JOBS) --preset
 run:
 	@tools/setup.sh run
 	@cmake --preset release -DWEFT_TESTS=OFF -Wno-dev > /dev/null
-	@$(BUILD) release --target uts
+	@$(BUILD) release --target uts cholesky weft_command
 	@build/release/examples/uts/uts
+	@echo; echo "An OpenMP program with nested regions, on the compiler's own runtime and then on Weft:"
+	@build/release/examples/cholesky/cholesky
+	@build/release/tools/weft/weft run -- build/release/examples/cholesky/cholesky
 
 test:
 	@tools/setup.sh test
