@@ -41,7 +41,6 @@ const std::vector<Setting>& settings() {
 
 struct RunLine {
   std::vector<std::string> values;
-  bool statistics = false;
   bool verbose = false;
 };
 
@@ -52,7 +51,6 @@ void add_run_options(CLI::App& run, RunLine& line) {
     CLI::Option* option = run.add_option(setting.option, line.values[i], setting.help);
     if (!setting.words.empty()) option->check(CLI::IsMember(setting.words));
   }
-  run.add_flag("--stats", line.statistics, "write statistics at exit");
   run.add_flag("-v,--verbose", line.verbose, "say what is set, and which variables mean nothing");
   run.prefix_command();
 }
@@ -64,7 +62,6 @@ RunWish wish_of(const CLI::App& run, const RunLine& line) {
     if (run.count(settings()[i].option) == 0) continue;
     for (const char* variable : settings()[i].variables) wish.variables.emplace_back(variable, line.values[i]);
   }
-  if (line.statistics) wish.variables.emplace_back("WEFT_OMP_STATISTICS", "true");
   if (line.verbose) wish.variables.emplace_back("WEFT_OMP_VERBOSE", "true");
   wish.command = run.remaining();
   return wish;

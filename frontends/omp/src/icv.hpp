@@ -68,7 +68,6 @@ struct Device {
   DisplayEnv display_env = DisplayEnv::kNo;
   bool display_affinity = false;
   std::string affinity_format;     // OMP_AFFINITY_FORMAT; empty: not given. As it is now: affinity.hpp
-  bool statistics = false;         // WEFT_OMP_STATISTICS: written at exit
   bool verbose = false;            // WEFT_OMP_VERBOSE: notes about what is ignored
 };
 

@@ -1,5 +1,8 @@
 #include "wait.hpp"
 
+#include <algorithm>
+#include <atomic>
+
 #include "front/front.hpp"
 #include "os/futex.hpp"
 #include "runtime.hpp"
@@ -8,8 +11,8 @@ namespace weft::omp {
 
 namespace {
 
-// About 20 µs of pause instructions: what it takes to sleep and to be woken.
-constexpr unsigned kHybridRounds = 600;
+constexpr int64_t kRoundsPerMicrosecond = 30;  // of a pause instruction, some 35 ns
+constexpr int64_t kHybridMicroseconds = 20;    // what it takes to sleep and to be woken
 constexpr unsigned kActiveRounds = 200'000'000;
 
 }  // namespace
@@ -18,7 +21,10 @@ unsigned rounds_of_team(int n, int active_level) {
   const Device& d = device();
   // With more threads than workers somebody else can use this one.
   if (d.wait == WaitPolicy::kPassive || n > worker_count() || active_level > 1) return 0;
-  return d.wait == WaitPolicy::kActive ? kActiveRounds : kHybridRounds;
+  if (d.wait == WaitPolicy::kActive) return kActiveRounds;
+  const int64_t said = std::atomic_ref(device().spin_us).load(std::memory_order_relaxed);
+  const int64_t most = kActiveRounds / kRoundsPerMicrosecond;
+  return static_cast<unsigned>(std::min(said >= 0 ? said : kHybridMicroseconds, most) * kRoundsPerMicrosecond);
 }
 
 unsigned rounds_before_sleep(const Member& member) { return member.team->rounds.load(std::memory_order_relaxed); }
