@@ -20,6 +20,7 @@
 
 #include "base/spin_lock.hpp"
 #include "os/numa.hpp"
+#include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
 
 namespace weft::rt {
@@ -79,6 +80,7 @@ Slab* add_slab() noexcept {
   void* memory = huge ? huge_pages_map(bytes, pages)
                       : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == nullptr || memory == MAP_FAILED) return nullptr;
+  san::pointers_begin(memory, bytes);
   const auto end = static_cast<unsigned>(bytes / sizeof(Unit));
   auto* slab = ::new (memory) Slab{slabs.load(std::memory_order_relaxed), bytes, end, {kFirstPlace}};
   // Release, pairs with the acquire in unit_for_each(): the slab's head is written.
@@ -214,6 +216,7 @@ void unit_slabs_release() noexcept {
   Slab* slab = slabs.exchange(nullptr, std::memory_order_relaxed);
   while (slab != nullptr) {
     Slab* next = slab->next;
+    san::pointers_end(slab, slab->bytes);
     WEFT_CHECK(munmap(slab, slab->bytes) == 0);
     slab = next;
   }

@@ -40,8 +40,12 @@ struct Adoption {
   Identity identity{};
   Stack stack;
   FutexWord left{0};  // the thread: kLeft, its last store; or kNever
+  Adoption* older = nullptr;
   alignas(64) char sleep_stack[kSleepStack];
 };
+
+// All there are: they last as long as the process.
+std::atomic<Adoption*> newest{nullptr};
 
 // Not instrumented, and nothing in it may touch thread-local storage.
 [[noreturn]] __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sleep_for_good(
@@ -104,6 +108,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
   klt_register_presume();
   char* top = adoption.sleep_stack + kSleepStack;
   context_switch_to_entry(&unit->context, top, sleep_for_good, &adoption, nullptr, nullptr, nullptr);
+  san::after_switch(adoption.stack.san);
   Worker* worker = guard_worker();
   enter_own(worker, unit);
   guard_leave(worker);
@@ -131,6 +136,9 @@ int adopt_caller(Pool* home) noexcept {
   if (adoption->unit == nullptr) {
     adoption->left.store(kNever, std::memory_order_release);
     return WEFT_ERR_NO_MEMORY;
+  }
+  adoption->older = newest.load(std::memory_order_relaxed);
+  while (!newest.compare_exchange_weak(adoption->older, adoption, std::memory_order_release)) {
   }
   change_over(*adoption);
   return WEFT_OK;

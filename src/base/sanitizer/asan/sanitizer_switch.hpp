@@ -3,6 +3,7 @@
 
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -48,6 +49,10 @@ __attribute__((no_sanitize("address"))) inline void identity_changed(const void*
   __sanitizer_start_switch_fiber(&fake_stack, low, size);
   __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 }
+
+// Memory from mmap() in which there are pointers to memory of malloc()'s that is not lost.
+inline void pointers_begin(const void* low, size_t size) noexcept { __lsan_register_root_region(low, size); }
+inline void pointers_end(const void* low, size_t size) noexcept { __lsan_unregister_root_region(low, size); }
 
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}

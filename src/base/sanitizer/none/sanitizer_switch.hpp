@@ -29,6 +29,9 @@ inline void stack_adopted(StackState&) noexcept {}  // the stack this thread run
 // will come back to the old frames.
 inline void before_switch(StackState&, StackState&, const void*, size_t, bool) noexcept {}
 inline void after_switch(StackState&) noexcept {}
+inline void pointers_begin(const void*, size_t) noexcept {}
+inline void pointers_end(const void*, size_t) noexcept {}
+
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 inline void stack_reused(void*, void*) noexcept {}
