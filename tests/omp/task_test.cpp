@@ -232,6 +232,22 @@ TEST_P(OmpTask, ADetachedOneEndsWithItsEvent) {
   }
 }
 
+TEST_P(OmpTask, AnUndeferredDetachedOneIsWaitedForWithItsEvent) {
+  in_single(GetParam(), [&](Member& member) {
+    std::atomic<bool> fulfilled{false};
+    Task* task = make(wish_for(task_flag::kDetachable), [] {});
+    task_begin(member, task);
+    std::thread other([&fulfilled, task] {
+      std::this_thread::yield();
+      fulfilled = true;
+      event_fulfill(task);
+    });
+    task_end(member, task);
+    EXPECT_TRUE(fulfilled);
+    other.join();
+  });
+}
+
 TEST_P(OmpTask, OneRunsAgainAsOftenAsItSays) {
   in_single(GetParam(), [&](Member& member) {
     int parts = 0;

@@ -23,14 +23,18 @@ bool is_dropped(const Member& member, const Task* task) {
   return task->home_group != nullptr && task->home_group->cancelled.load(std::memory_order_relaxed);
 }
 
-void run_inline(Member& member, Task* task) {
-  Thread& thread = *member.thread;
-  task_execute(member, task);
+// Its body has ended. Who has made an undeferred task goes on when it has ended as a whole: with its event.
+void finish(Member& member, Task* task) {
   if ((task->flags & task_flag::kDetachable) != 0 && (task->flags & task_flag::kUndeferred) != 0) {
-    constexpr uint32_t kFulfilled = 2;
-    wait_until(member, Work::kDescendants, [task] { return (task->event.load(std::memory_order_acquire) & kFulfilled) != 0; });
+    wait_until(member, Work::kDescendants,
+               [task] { return (task->event.load(std::memory_order_acquire) & kEventFulfilled) != 0; });
   }
-  task_finish(thread, task);
+  task_finish(*member.thread, task);
+}
+
+void run_inline(Member& member, Task* task) {
+  task_execute(member, task);
+  finish(member, task);
 }
 
 // Sorted into the team's list.
@@ -231,7 +235,7 @@ void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
 
 void task_end(Member& member, Task* task) {
   member.task = task->parent;
-  task_finish(*member.thread, task);
+  finish(member, task);
 }
 
 void task_again(Member&, Task* task) { task->flags |= task_flag::kAgain; }

@@ -10,10 +10,6 @@ namespace weft::omp {
 
 namespace {
 
-// Event::event.
-constexpr uint32_t kEventEnded = 1;
-constexpr uint32_t kEventFulfilled = 2;
-
 void task_free(Thread* thread, Task* task) {
   if (task->drop != nullptr) task->drop(task);
   if (__builtin_expect(task->dependences != nullptr, 0)) dependences_destroy(task->dependences);

@@ -12,6 +12,10 @@ inline constexpr int64_t kDeep = int64_t{1} << 32;
 constexpr uint32_t shallow_of(int64_t elsewhere) { return static_cast<uint32_t>(elsewhere); }
 constexpr int32_t deep_of(int64_t elsewhere) { return static_cast<int32_t>(elsewhere >> 32); }
 
+// Task::event.
+inline constexpr uint32_t kEventEnded = 1;  // the body has
+inline constexpr uint32_t kEventFulfilled = 2;
+
 inline bool children_have_ended(const Task& task) {
   // Acquire, pairs with the additions in task_end.cpp: what the children did.
   return task.children == shallow_of(task.elsewhere.load(std::memory_order_acquire));
