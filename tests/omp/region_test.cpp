@@ -1,5 +1,7 @@
 // Regions, barriers, and what belongs to a thread.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <functional>
@@ -129,6 +131,31 @@ TEST_P(OmpRegion, OneThatSpinsDoesNotKeepTheOthers) {
     stage++;
   });
   EXPECT_EQ(stage, 5);
+}
+
+// In a forked child that is the only thread; its exit status is what `then` returns.
+int forked(const std::function<int()>& then) {
+  const pid_t child = fork();
+  if (child == 0) _exit(then());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+
+TEST(OmpFork, TheChildOpensRegionsOfItsOwn) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ThreadSanitizer's forked children start no threads";
+  own_icvs(this_member()).max_active_levels = 8;
+  const auto regions = [] { return in_parallel(3, [](Member&) {}) + in_parallel(4, [](Member& member) { barrier(member); }); };
+  EXPECT_EQ(regions(), 7);
+  EXPECT_EQ(forked(regions), 7);
+  EXPECT_EQ(forked([&] { return regions() + forked(regions); }), 14);
+  int from_thread = 0;
+  std::thread([&] {
+    regions();
+    from_thread = forked([&] { return regions() + forked(regions); });
+  }).join();
+  EXPECT_EQ(from_thread, 14);
+  EXPECT_EQ(regions(), 7);
 }
 
 TEST(OmpLimits, TheThreadLimitHoldsForAllRegionsOfAnInitialThread) {

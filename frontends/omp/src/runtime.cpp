@@ -127,6 +127,9 @@ void after_fork_child() {
   if (weft_initialized()) workers = weft_worker_count();
   thread_table_unlock();
   lock.unlock();
+  // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
+  // alone.
+  if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);
 }
 
 }  // namespace

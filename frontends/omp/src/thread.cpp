@@ -163,7 +163,10 @@ void thread_forget(Thread* thread) {
   if (thread->member->inner != nullptr) team_destroy(thread->member->inner);
   thread->member->inner = nullptr;
   drop_initial_team(*thread);
-  if (thread->unit == nullptr) kernel_thread = nullptr;
+  if (thread->unit == nullptr) {
+    kernel_thread = nullptr;
+    pthread_setspecific(kernel_key(), nullptr);
+  }
   known.thread = nullptr;
   thread_release(thread);
 }
