@@ -114,7 +114,7 @@ DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, 
   if (parent->dependences == nullptr) {
     if (!inserted) return nullptr;
     parent->dependences = new DepTable;
-  } else if (tasks_are_done(*parent)) {
+  } else if (tasks_left(*parent) == (task != nullptr ? 1 : 0)) {
     dependences_destroy(parent->dependences);  // nobody is left to be waited for
     parent->dependences = inserted ? new DepTable : nullptr;
     if (!inserted) return nullptr;

@@ -20,9 +20,11 @@ inline bool children_have_ended(const Task& task) {
   // Acquire, pairs with the additions in task_end.cpp: what the children did.
   return task.children == shallow_of(task.elsewhere.load(std::memory_order_acquire));
 }
-inline bool tasks_are_done(const Task& task) {
-  return static_cast<int32_t>(task.deep) == deep_of(task.elsewhere.load(std::memory_order_acquire));
+// Its children that have not ended with all their descendants.
+inline int32_t tasks_left(const Task& task) {
+  return static_cast<int32_t>(task.deep) - deep_of(task.elsewhere.load(std::memory_order_acquire));
 }
+inline bool tasks_are_done(const Task& task) { return tasks_left(task) == 0; }
 inline bool group_is_done(const TaskGroup& group) {
   return group.deep == group.elsewhere.load(std::memory_order_acquire);
 }
