@@ -14,8 +14,8 @@ bool barrier(Member& member, bool cancellable) {
   if (cancellable && team.cancelled.load(std::memory_order_acquire)) return false;
   if (!tasks_are_done(member.implicit)) {
     wait_until(member, Work::kAny, [&member] { return tasks_are_done(member.implicit); });
-    settle(member.implicit);
   }
+  settle(member.implicit);
   const uint32_t phase = member.barriers++;
   if (team.n == 1) return !(cancellable && team.cancelled.load(std::memory_order_acquire));
   // Acquire and release: the last one has seen what all others did before.

@@ -15,6 +15,7 @@ namespace weft::omp {
 namespace {
 
 constexpr size_t kHeader = (sizeof(Task) + 63) & ~size_t{63};
+constexpr uint32_t kSettleAfter = (1u << 24) - 1;  // children
 
 // Before it has begun: by cancel taskgroup, cancel parallel.
 bool is_dropped(const Member& member, const Task* task) {
@@ -171,6 +172,8 @@ Task* task_create(Member& member, const TaskWish& wish) {
   task->member = &member;
   task->icvs = parent->icvs;
   if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal | task_flag::kUndeferred;
+  // Before what has ended elsewhere, which is taken off here, fills its half of a word.
+  if (__builtin_expect((parent->children & kSettleAfter) == kSettleAfter, 0)) settle(*parent);
   ++parent->children;
   ++parent->deep;
   if (parent->group != nullptr && parent->group->owner == parent) ++parent->group->deep;
