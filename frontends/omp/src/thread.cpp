@@ -8,7 +8,10 @@
 
 #include <pthread.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <vector>
 
 #include "icvs.hpp"
 #include "llvm/thread_end.hpp"
@@ -112,6 +115,10 @@ void drop_initial_team(Thread& thread) {
   unit = weft_self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
   Thread* thread = thread_create();
+  if (thread == nullptr) {
+    std::fprintf(stderr, "weft: OpenMP: more than %d threads at a time\n", kMostThreads);
+    std::abort();
+  }
   thread->unit = unit;
   give_initial_team(*thread);
   if (unit != nullptr) {
