@@ -2,8 +2,7 @@
 // each of its threads, and one atomic addition of each at its end.
 #include "region.hpp"
 
-#include <cstdio>
-#include <new>
+#include <bit>
 
 #include "affinity.hpp"
 #include "barrier.hpp"
@@ -115,7 +114,8 @@ Team* team_for(Member& opener, int n) {
   Team* team = opener.inner;
   if (team != nullptr && team->capacity >= n) return team;
   if (team != nullptr) team_destroy(team);
-  opener.inner = team_create(n);
+  // With room: a program that tries one size after the other does not get all its threads anew each time.
+  opener.inner = team_create(static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))));
   return opener.inner;
 }
 
