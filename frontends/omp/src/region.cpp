@@ -2,6 +2,7 @@
 // each of its threads, and one atomic addition of each at its end.
 #include "region.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "affinity.hpp"
@@ -196,7 +197,7 @@ int threads_for(const Member& member, int wish) {
     const int free = icvs.thread_limit - team.contention->busy.load(std::memory_order_relaxed) + 1;
     if (n > free) n = free;
   }
-  return n < 1 ? 1 : n;
+  return std::clamp(n, 1, kMostThreads);
 }
 
 void region_begin(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {

@@ -36,7 +36,6 @@ std::atomic<uint64_t> epoch{1};
 
 // ---- the table of threads
 
-constexpr int kMostThreads = 1 << 17;
 constexpr int kTablePage = 1 << 10;
 std::atomic<std::atomic<Thread*>*> table[kMostThreads / kTablePage];
 std::mutex table_lock;
