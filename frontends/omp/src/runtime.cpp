@@ -162,7 +162,6 @@ void workers_complete() {
   workers_before_fork = 0;
 }
 
-Census census() { return {threads_known(), static_cast<int>(workers)}; }
 int worker_count() { return static_cast<int>(workers); }
 
 }  // namespace weft::omp

@@ -46,7 +46,6 @@ inline constexpr uint16_t kUndeferred = 16;
 inline constexpr uint16_t kDetachable = 32;
 inline constexpr uint16_t kAgain = 64;     // set while it runs: it shall run once more (untied parts of clang's)
 inline constexpr uint16_t kEnded = 128;    // its body has ended, and it waits for descendants
-inline constexpr uint16_t kPriority = 256;  // in the team's list of those
 inline constexpr uint16_t kNoCancel = 512;  // it has begun: cancel taskgroup does not drop it
 }  // namespace task_flag
 

@@ -40,7 +40,6 @@ struct alignas(64) Thread {
   // constant
   int gtid = 0;                // place in the table of threads; both kinds of code may keep it
   weft_unit_t unit = nullptr;  // null: a kernel thread of the program's
-  bool root = true;            // the program's, not ours
   // own
   int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
   int shown_threads = 0;
@@ -148,12 +147,5 @@ int threads_known();
 // The ICVs of the task that runs, to be changed: its own from now on.
 Icvs& own_icvs(Member& member);
 inline const Icvs& icvs_of(const Member& member) { return *member.task->icvs; }
-
-// How many threads the runtime has, and how many run something, for statistics and messages.
-struct Census {
-  int threads;
-  int workers;
-};
-Census census();
 
 }  // namespace weft::omp

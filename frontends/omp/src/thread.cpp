@@ -151,7 +151,6 @@ Thread* thread_create() {
   }
   thread->unit = nullptr;
   thread->shown_level = -1;
-  thread->root = true;
   return thread;
 }
 

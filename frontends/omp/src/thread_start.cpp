@@ -44,7 +44,6 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
     warn_once(said_thread, "a team gets fewer threads than it should: too many threads", WEFT_ERR_LIMIT);
     return false;
   }
-  thread->root = false;
   member.region = thread->go.load(std::memory_order_relaxed);
   member.thread = thread;
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
