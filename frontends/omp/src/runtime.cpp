@@ -64,7 +64,7 @@ void initialize_here() {
   options.workers = static_cast<unsigned>(device().workers);
   // A runtime that merely has been loaded leaves the program's threads on the CPUs where they are.
   const bool bound = device().initial.bind != Bind::kFalse;
-  if (!bound && !said("WEFT_WORKERS_BIND")) options.bind = -1;
+  if (!bound && !said("WEFT_WORKERS_BIND") && !said("WEFT_WORKERS_CPUS")) options.bind = -1;
   if (const int error = weft_initialize(&options); error != WEFT_OK) {
     std::fprintf(stderr, "weft: OpenMP cannot start: %s\n", weft_strerror(error));
     std::abort();
