@@ -2,10 +2,10 @@
 #include "api/handles.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
+#include "worker/adopt.hpp"
 #include "worker/bell.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
-#include "worker/adopt.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::front {

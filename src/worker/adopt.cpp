@@ -14,11 +14,11 @@
 // its KLT, which nobody else may use while ULTs can be captured: every wait changes the KLT).
 #include "worker/adopt.hpp"
 
-#include <signal.h>
-#include <sys/resource.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <new>
 
 #include "api/handles.hpp"
@@ -33,7 +33,8 @@ namespace {
 
 constexpr uint32_t kLeft = 1;
 constexpr uint32_t kNever = 2;
-constexpr size_t kSleepStack = 16 * 1024;  // a handler of the C library's own may run on it
+// A handler of the C library's own may run on it, whose frame takes up to 12 KiB where the processor has tiles.
+constexpr size_t kSleepStack = 32 * 1024;
 
 struct Adoption {
   Unit* unit = nullptr;

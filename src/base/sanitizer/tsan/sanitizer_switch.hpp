@@ -49,10 +49,10 @@ inline void stack_adopted(StackState& s) noexcept { s.fiber = __tsan_get_current
 inline void after_switch(StackState&) noexcept {}
 inline void identity_changed(const void*, size_t) noexcept {}
 
-// The guard's handshake synchronises through membarrier(), which TSan does not know.
 inline void pointers_begin(const void*, size_t) noexcept {}
 inline void pointers_end(const void*, size_t) noexcept {}
 
+// The guard's handshake synchronises through membarrier(), which TSan does not know.
 inline void acquire(void* address) noexcept { __tsan_acquire(address); }
 inline void release(void* address) noexcept { __tsan_release(address); }
 inline void stack_reused(void*, void*) noexcept {}
