@@ -172,6 +172,24 @@ TEST(OmpLimits, TheThreadLimitHoldsForAllRegionsOfAnInitialThread) {
   EXPECT_EQ(in_parallel(9, [](Member&) {}), 9);
 }
 
+TEST(OmpLimits, TheThreadLimitHoldsForRegionsThatBeginAtOnce) {
+  own_icvs(this_member()).max_active_levels = 4;
+  own_icvs(this_member()).thread_limit = 3;
+  std::atomic<int> live{0}, most{0};
+  for (int round = 0; round < 5000; ++round) {
+    in_parallel(2, [&](Member& outer) {
+      barrier(outer);
+      in_parallel(2, [&](Member& inner) {
+        if (inner.num == 1) most = std::max(most.load(), ++live);
+        barrier(inner);
+        if (inner.num == 1) --live;
+      });
+    });
+    ASSERT_LE(most, 1);
+  }
+  own_icvs(this_member()).thread_limit = kNoThreadLimit;
+}
+
 TEST(OmpLimits, LevelsBeyondTheMostHaveOneThread) {
   own_icvs(this_member()).max_active_levels = 1;
   in_parallel(2, [](Member&) { EXPECT_EQ(in_parallel(4, [](Member&) {}), 1); });

@@ -157,14 +157,34 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.first_share->next.store(nullptr, std::memory_order_relaxed);
 }
 
+// As many of n threads, of which the opener is one, as the limit leaves; others may open regions at the same time.
+int reserve(Contention& contention, int limit, int n) {
+  if (limit <= 0 || limit == kNoThreadLimit) {
+    contention.busy.fetch_add(n - 1, std::memory_order_relaxed);
+    return n;
+  }
+  int busy = contention.busy.load(std::memory_order_relaxed);
+  int more;
+  do {
+    more = std::min(n - 1, std::max(limit - busy, 0));
+  } while (!contention.busy.compare_exchange_weak(busy, busy + more, std::memory_order_relaxed));
+  return more + 1;
+}
+
 void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* arg) {
   Thread& thread = this_thread();
   Member& opener = *thread.member;
+  Contention& contention = *opener.team->contention;
+  if (n > 1) n = reserve(contention, icvs_of(opener).thread_limit, n);
   Team& team = *team_for(opener, n);
   Member& first = team.members[0];
   first.thread = &thread;
   first.outer = &opener;
-  if (n > 1) n = fill_places(team, n, opener.team->active_level == 0);
+  if (n > 1) {
+    const int there = fill_places(team, n, opener.team->active_level == 0);
+    if (there < n) contention.busy.fetch_sub(n - there, std::memory_order_relaxed);
+    n = there;
+  }
   describe(team, opener, n, n > 1);
   team.gnu = wish.gnu;
   team.body = body;
@@ -172,7 +192,6 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   const Bind bind = icvs_of(opener).bind;
   team.bind = wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind;
   team.settles = !device().places.empty();
-  if (n > 1) team.contention->busy.fetch_add(n - 1, std::memory_order_relaxed);
   if (wish.loop != nullptr) {
     first.share = team.first_share;
     implicit_task_begin(first);
@@ -193,10 +212,6 @@ int threads_for(const Member& member, int wish) {
   if (wish == 1 || team.active_level >= icvs.max_active_levels) return 1;
   int n = wish > 0 ? wish : icvs.nthreads;
   if (icvs.dynamic && n > device().procs) n = device().procs;
-  if (icvs.thread_limit > 0 && icvs.thread_limit != kNoThreadLimit) {
-    const int free = icvs.thread_limit - team.contention->busy.load(std::memory_order_relaxed) + 1;
-    if (n > free) n = free;
-  }
   return std::clamp(n, 1, kMostThreads);
 }
 
