@@ -10,6 +10,7 @@
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
+#include "os/cpu_yield.hpp"
 #include "os/membarrier.hpp"
 #include "worker/packing.hpp"
 #include "worker/spare_maker.hpp"
@@ -33,7 +34,7 @@ void wait_a_little(unsigned& spins) noexcept {
   if (++spins < kSpinsBeforeYield) {
     cpu_pause();
   } else {
-    sched_yield();  // the taker has lost its core
+    cpu_yield();  // the taker has lost its core
   }
 }
 

@@ -1,0 +1,19 @@
+// cpu_yield.hpp: the CPU to whoever else of the system waits for it. Not sched_yield(), which a front-end may stand in for.
+#pragma once
+
+#include <sys/syscall.h>
+
+#include "arch/system_call.hpp"
+#include "os/clock.hpp"
+
+namespace weft::rt {
+
+// False: somebody has had it for so long that it is shared with others who compute.
+inline bool cpu_yield() noexcept {
+  constexpr uint64_t kWantedNs = 50'000;
+  const uint64_t before = now_ns();
+  system_call(SYS_sched_yield, 0, 0, 0, 0);
+  return now_ns() - before < kWantedNs;
+}
+
+}  // namespace weft::rt
