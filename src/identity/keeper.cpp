@@ -18,15 +18,6 @@ constinit FutexWord wish{kNothing};
 constinit std::atomic<uint32_t> state{kNone};
 pthread_t keeper;  // written by whoever starts it, read by whoever stops it
 
-// A sanitizer whose allocator does not know of fork() leaves its locks in the child as they are: then the gate waits for us. Else it
-// does not, since we may wait for a lock that a ULT holds which the gate keeps out.
-template <class F>
-void outside_of_forks(F&& f) noexcept {
-  if (!san::kAllocatorKnowsFork) gate_enter();
-  f();
-  if (!san::kAllocatorKnowsFork) gate_leave();
-}
-
 void* keeper_main(void*) noexcept {
   state.store(kRuns, std::memory_order_release);
   for (;;) {

@@ -40,11 +40,12 @@ struct Spares {
   std::atomic<Klt*> slots[kMaxSpares];
   std::atomic<unsigned> count{0};
   std::atomic<unsigned> limit{2};
+  std::atomic<unsigned> coming{0};  // not in `count`: they have yet to begin
 };
 constinit Spares spares;
 
 // Records are type-stable: a taker may still look at one whose thread has ended. The thread of an
-// ended one is joined, and its record used again, by the next klt_create().
+// ended one is joined, and its record used again, by the next create().
 struct AllKlts {
   std::mutex lock;
   std::atomic<Klt*> head{nullptr};  // written under `lock`
@@ -99,6 +100,7 @@ Klt* reuse_ended() noexcept {
     if (klt == nullptr) return nullptr;
     all_klts.ended = klt->next_ended;
     klt->ended = false;
+    klt->tid.store(0, std::memory_order_relaxed);  // for whoever forks it is only starting
   }
   if (klt->joinable) pthread_join(klt->thread, nullptr);
   klt->joinable = false;
@@ -106,7 +108,6 @@ Klt* reuse_ended() noexcept {
   klt->wake.store(0, std::memory_order_relaxed);
   klt->attention.store(0, std::memory_order_relaxed);
   klt->bound_cpu.store(kBindingUnknown, std::memory_order_relaxed);
-  klt->tid.store(0, std::memory_order_relaxed);
   block_klt_renewed(klt);
   return klt;
 }
@@ -175,6 +176,13 @@ void become_findable(Klt* self) noexcept {
   context_resume(&self->exit);
 }
 
+// It may be found, woken, and told to end, from here on: it sleeps only later, and will see that.
+void come_to_spares(Klt* self) noexcept {
+  spares.coming.fetch_sub(1, std::memory_order_relaxed);
+  klt_put_back(self);
+  self->there();
+}
+
 void* thread_main(void* arg) noexcept {
   auto* self = static_cast<Klt*>(arg);
   self->guard.store(1, std::memory_order_relaxed);  // before its number is known: from then on the gate looks at it
@@ -183,6 +191,7 @@ void* thread_main(void* arg) noexcept {
   // Below this frame, out of reach of whatever it still needs.
   const auto top = (reinterpret_cast<uintptr_t>(stack_pointer()) - 1024) & ~uintptr_t{63};
   self->base_top = reinterpret_cast<void*>(top);
+  if (self->there != nullptr) come_to_spares(self);
   context_switch_to_entry(&self->exit, self->base_top, base_entry, self, nullptr, nullptr, nullptr);
   preempt_klt_ends(self);
   overflow_remove_thread(self);
@@ -247,11 +256,27 @@ bool start_thread(Klt* klt) noexcept {
   // A thread starts with the signal mask of whoever makes it: that is not to be a ULT's, nor one that blocks all.
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, &first_mask, &before);
+  klt->joinable = true;  // before it runs: it may have been a spare, and ended, when we get on
   if (result == 0) result = pthread_create(&klt->thread, &attr, thread_main, klt);
+  if (result != 0) klt->joinable = false;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attr);
-  klt->joinable = result == 0;
-  return klt->joinable;
+  return result == 0;
+}
+
+// The thread was made for somebody, or to be a spare: see klt_start_spare().
+Klt* create(void (*there)()) noexcept {
+  Klt* klt = reuse_ended();
+  const bool reused = klt != nullptr;
+  if (!reused) klt = make_klt();
+  if (klt == nullptr) return nullptr;
+  klt->there = there;
+  // First: its thread asks whether there are ticks, and whoever starts them goes through the list. One of them sees it.
+  if (!reused) list_klt(klt);
+  if (start_thread(klt)) return klt;
+  klt->state.store(KltState::kStopping, std::memory_order_relaxed);
+  list_ended(klt);
+  return nullptr;
 }
 
 }  // namespace
@@ -290,18 +315,14 @@ void klt_release_adopted(Klt* klt) noexcept {
   delete klt;  // not its memory: after a fork() it may have some, on which the thread goes on
 }
 
-Klt* klt_create() noexcept {
-  Klt* klt = reuse_ended();
-  const bool reused = klt != nullptr;
-  if (!reused) klt = make_klt();
-  if (klt == nullptr) return nullptr;
-  // First: its thread asks whether there are ticks, and whoever starts them goes through the list. One of them sees it.
-  if (!reused) list_klt(klt);
-  if (start_thread(klt)) return klt;
-  klt->state.store(KltState::kStopping, std::memory_order_relaxed);
-  list_ended(klt);
-  return nullptr;
+bool klt_start_spare(void (*there)()) noexcept {
+  spares.coming.fetch_add(1, std::memory_order_relaxed);
+  if (create(there) != nullptr) return true;
+  spares.coming.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
+
+unsigned klt_spares_coming() noexcept { return spares.coming.load(std::memory_order_relaxed); }
 
 void klt_put_back(Klt* klt) noexcept {
   if (!spares_put(klt)) {
@@ -329,7 +350,7 @@ Klt* klt_try_acquire(int cpu) noexcept {
 
 Klt* klt_acquire(int cpu) noexcept {
   Klt* klt = klt_try_acquire(cpu);
-  return klt != nullptr ? klt : klt_create();
+  return klt != nullptr ? klt : create(nullptr);
 }
 
 void klt_set_sticky_attention(uint32_t bits) noexcept {
@@ -415,6 +436,7 @@ void forget(Klt* klt) noexcept {
 void klts_forget_all_but(Klt* keep) noexcept {
   for (auto& slot : spares.slots) slot.store(nullptr, std::memory_order_relaxed);
   spares.count.store(0, std::memory_order_relaxed);
+  spares.coming.store(0, std::memory_order_relaxed);
   Klt* all = all_klts.head.exchange(nullptr, std::memory_order_relaxed);
   all_klts.ended = nullptr;
   while (Klt* klt = all) {

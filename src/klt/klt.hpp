@@ -98,6 +98,7 @@ struct Klt {
   char* memory = nullptr;     // constant: its thread's stack, from the guard on; null: the initial KLT
   size_t memory_bytes = 0;    // constant
   pthread_t thread{};
+  void (*there)() = nullptr;  // constant while its thread runs: see klt_start_spare(); null: it was made for somebody
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what its thread began with
@@ -161,8 +162,13 @@ Klt* klt_adopt() noexcept;
 // Undoes it. Precondition: called on that thread, by its primary ULT.
 void klt_release_adopted(Klt* klt) noexcept;
 
-// Starts a new KLT, as a spare that goes to nobody's list. Null: the kernel refused.
-Klt* klt_create() noexcept;
+// Starts a new KLT that joins the list of spares by itself, as soon as its thread has begun, and then calls there(). To
+// begin, a thread may need a lock of the allocator's (a sanitizer's, or that of a program which looks at its threads), and
+// a captive may hold that: who is given a worker before could keep it from the one that it waits for. False: the kernel
+// refused.
+bool klt_start_spare(void (*there)()) noexcept;
+// How many of those have yet to begin.
+unsigned klt_spares_coming() noexcept;
 
 // A spare from the list, best one that is bound to this CPU already (a change takes the kernel longer than
 // all the rest of a hand-over), or a new one. Null: none, and the kernel refused.

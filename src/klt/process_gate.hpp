@@ -15,6 +15,7 @@
 
 #include "klt/klt.hpp"
 #include "os/futex.hpp"
+#include "sanitizer_switch.hpp"
 
 namespace weft::rt {
 
@@ -61,6 +62,15 @@ void gate_enter() noexcept;
 void gate_leave() noexcept;
 // Whether the calling thread is inside.
 bool gate_entered() noexcept;
+
+// For a thread of ours that starts others. A sanitizer whose allocator does not know of fork() leaves its locks in the child as
+// they are: then the gate waits for us. Else it does not, since we may wait for a lock that a ULT holds which the gate keeps out.
+template <class F>
+void outside_of_forks(F&& f) noexcept {
+  if (!san::kAllocatorKnowsFork) gate_enter();
+  f();
+  if (!san::kAllocatorKnowsFork) gate_leave();
+}
 
 // What a KLT that has no worker does in it, it does as a thread that is no KLT, to whom all of Weft is open, users' pools
 // included. Guard up before and after.

@@ -41,22 +41,22 @@ unsigned spares_wanted() noexcept {
   return std::max(kept, runtime.active.load(std::memory_order_relaxed) + 1);
 }
 
-void make_spares() noexcept {
-  const unsigned wanted = spares_wanted();
-  gate_enter();
-  klt_set_spare_limit(kMostSpares);
-  while (klt_spares() < wanted) {
-    Klt* klt = klt_create();
-    if (klt == nullptr) {  // the kernel refuses: whoever needs one asks again
-      refusals.fetch_add(1, std::memory_order_relaxed);
-      break;
-    }
-    klt_put_back(klt);
-  }
-  gate_leave();
-  // Release, pairs with the acquire of whoever waits: a refusal is seen.
+// Release, pairs with the acquire of whoever waits: the spare is in the list, a refusal is counted.
+void tell_round() noexcept {
   rounds.fetch_add(1, std::memory_order_release);
   futex_wake_all(rounds);
+}
+
+void make_spares() noexcept {
+  const unsigned wanted = spares_wanted();
+  bool refused = false;
+  klt_set_spare_limit(kMostSpares);
+  outside_of_forks([&] {
+    while (!refused && klt_spares() + klt_spares_coming() < wanted) refused = !klt_start_spare(tell_round);
+  });
+  if (refused) refusals.fetch_add(1, std::memory_order_relaxed);  // whoever needs one asks again
+  // Where all are only coming each tells by itself: whoever waits would but ask again, and again.
+  if (refused || klt_spares() != 0) tell_round();
 }
 
 // Those that nobody has needed for a while.
