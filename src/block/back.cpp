@@ -39,14 +39,19 @@ bool may_stop(const Klt* self) noexcept {
     // In Weft it finds out by itself; but it may be another handler that is just about to go.
     // The worker may not be gone for good yet.
     const Take take = self->take.load(std::memory_order_relaxed);
-    if (take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
+    const bool out = self->state.load(std::memory_order_relaxed) == KltState::kOut;
+    if (out || take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
     errno = error;
     return;
   }
   klt_register_store32<kKltGuard>(kGuardUp);
-  const bool taken = self->take.load(std::memory_order_acquire) == Take::kTaken;
-  if (taken) block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
-  static_cast<void>(guard_worker());
+  self->passes_gate.store(true, std::memory_order_relaxed);
+  if (!stays_out(self)) {
+    const bool taken = self->take.load(std::memory_order_acquire) == Take::kTaken;
+    if (taken) block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
+    static_cast<void>(guard_worker());
+  }
+  self->passes_gate.store(false, std::memory_order_relaxed);
   while (preempt_tick_waits()) preempt_later();
   errno = error;
   klt_register_store32<kKltGuard>(kGuardDown);
@@ -66,6 +71,8 @@ bool back_install() noexcept {
   block_settings.signal.store(signal, std::memory_order_relaxed);
   return true;
 }
+
+void block_call_in(const Klt* klt) noexcept { static_cast<void>(watch_stop_when_back(klt)); }
 
 void back_remove() noexcept {
   const int signal = block_settings.signal.exchange(0, std::memory_order_relaxed);

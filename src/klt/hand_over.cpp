@@ -49,9 +49,7 @@ void settle_left(Worker* worker) noexcept {
   if (left.action != nullptr) left.action(worker, left.unit, left.arg);
 }
 
-// Until somebody gives it a worker, which is returned.
-Worker* sleep_as_captive(Klt* self) noexcept {
-  klt_sleep(self);
+Worker* carry_on(Klt* self) noexcept {
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
   bind_carrier(self, worker);
@@ -61,6 +59,13 @@ Worker* sleep_as_captive(Klt* self) noexcept {
   return worker;
 }
 
+// Until somebody gives it a worker, which is returned. Null: it is let out: back to where the signal has come, touching
+// nothing of Weft's.
+Worker* sleep_as_captive(Klt* self) noexcept {
+  if (klt_sleep(self) == kGoOut) return nullptr;
+  return carry_on(self);
+}
+
 // The KLT has been told that its worker is gone: queues its unit and sleeps until one comes back.
 Worker* come_back(Klt* self) noexcept {
   Unit* unit = self->current.load(std::memory_order_relaxed);
@@ -68,8 +73,21 @@ Worker* come_back(Klt* self) noexcept {
   self->take.store(Take::kNone, std::memory_order_relaxed);
   count_return();
   block_came_back(self);
+  self->call_in.store(false, std::memory_order_relaxed);
   unit_transition(unit, UnitState::kReady);
   make_ready_without_worker(self, unit);
+  return sleep_as_captive(self);
+}
+
+// It has been let out, and comes to Weft. Its unit has waited in its pool all the time, or had got a worker already.
+Worker* come_in(Klt* self) noexcept {
+  self->call_in.store(false, std::memory_order_relaxed);
+  if (Worker* worker = std::exchange(self->given, nullptr)) {
+    self->worker.store(worker, std::memory_order_release);
+    return carry_on(self);
+  }
+  // Release, pairs with the acquire of whoever picks the unit.
+  self->state.store(KltState::kCaptive, std::memory_order_release);
   return sleep_as_captive(self);
 }
 
@@ -78,7 +96,8 @@ Worker* come_back(Klt* self) noexcept {
 Worker* guard_enter_slow() noexcept {
   Klt* self = klt_self();
   for (unsigned spins = 0;; wait_a_little(spins)) {
-    rest_if_closed(self);
+    if (!self->passes_gate.load(std::memory_order_relaxed)) rest_if_closed(self);
+    if (self->state.load(std::memory_order_relaxed) == KltState::kOut) return come_in(self);
     switch (self->take.load(std::memory_order_acquire)) {
       case Take::kNone:
       case Take::kGiving:
@@ -142,12 +161,15 @@ void set_hand_over_hook(HandOverHook new_hook) noexcept {
 }
 
 void give_begin(Klt* self) noexcept {
-  for (unsigned spins = 0;; wait_a_little(spins)) {
-    rest_if_closed(self);
-    Take none = Take::kNone;
-    // Acquire, pairs with the release of a taker's retraction.
-    if (self->take.compare_exchange_weak(none, Take::kGiving, std::memory_order_acquire)) return;
+  // Whom it gives the worker to is chosen already, and must not be let out before it has it.
+  const bool before = self->passes_gate.exchange(true, std::memory_order_relaxed);
+  Take none = Take::kNone;
+  // Acquire, pairs with the release of a taker's retraction.
+  for (unsigned spins = 0; !self->take.compare_exchange_weak(none, Take::kGiving, std::memory_order_acquire);) {
+    none = Take::kNone;
+    wait_a_little(spins);
   }
+  self->passes_gate.store(before, std::memory_order_relaxed);
 }
 
 namespace {
@@ -347,12 +369,11 @@ bool leave_for_base(Worker* worker, Unit* unit, AfterSwitch action, void* arg) n
 namespace {
 
 // Reserves the KLT for us. kCarrying: it was asleep in its base loop, and must be told what to run;
-// kCaptive: it sleeps in this very unit; anything else: it is busy.
+// kCaptive: it sleeps in this very unit; kOut: it runs in it, and comes in soon; anything else: it is busy.
 KltState reserve_captive(Klt* klt, Unit* unit) noexcept {
   KltState state = klt->state.load(std::memory_order_seq_cst);
-  if (state == KltState::kCaptive) {
-    return klt->held.load(std::memory_order_acquire) == unit ? KltState::kCaptive
-                                                             : KltState::kStopping;
+  if (state == KltState::kCaptive || state == KltState::kOut) {
+    return klt->held.load(std::memory_order_acquire) == unit ? state : KltState::kStopping;
   }
   if (state == KltState::kSpare &&
       klt->state.compare_exchange_strong(state, KltState::kCarrying, std::memory_order_seq_cst)) {
@@ -381,6 +402,12 @@ bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
   Klt* to = unit->host->captive;
   for (;;) {
     const KltState reserved = reserve_captive(to, unit);
+    if (reserved == KltState::kOut) {
+      push_ready_private(worker, unit);
+      rest_if_closed(self);  // there may be nothing else to run, and it comes in only when the gate is open
+      cpu_yield();           // it may have to do so on this very CPU
+      return false;
+    }
     if (reserved == KltState::kStopping) {
       if (defer_to(to, unit)) return false;
       continue;

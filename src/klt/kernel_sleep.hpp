@@ -53,6 +53,9 @@ bool block_inherit(Klt* self, Worker* worker) noexcept;
 // Its worker was taken while it was in the kernel; it has come back, and is about to wait for one.
 void block_came_back(Klt* self) noexcept;
 
+// It has been let out for a fork() that is through: it is to come in, on a rung that can stop it. Under the list's lock.
+void block_call_in(const Klt* klt) noexcept;
+
 // ---- a worker ---------------------------------------------------------------------------------------
 
 // It has a scout from here on, if there are any. Under runtime.setup, or before anybody else knows the worker.

@@ -466,6 +466,8 @@ bool klt_become_initial(Klt* self) noexcept {
   self->deferred.store(nullptr, std::memory_order_relaxed);
   self->held.store(nullptr, std::memory_order_relaxed);
   self->held_back = nullptr;
+  self->given = nullptr;
+  self->call_in.store(false, std::memory_order_relaxed);
   self->tick_timer.store(-1, std::memory_order_relaxed);  // it stayed in the parent
   preempt_klt_starts(self);
   self->heir_of.store(nullptr, std::memory_order_relaxed);
@@ -476,7 +478,30 @@ bool klt_become_initial(Klt* self) noexcept {
   return true;
 }
 
+namespace {
+
+// The same in a signal handler, where nobody rests at the gate: who forks may need what the interrupted code holds. So woken or
+// not, while the gate is closed it can be let out.
+uint32_t sleep_in_handler(Klt* self) noexcept {
+  rest_begin(self);
+  for (;;) {
+    // Acquire, pairs with the release in klt_wake().
+    const uint32_t what_for = self->wake.load(std::memory_order_acquire);
+    if (what_for == 0) {
+      futex_wait(self->wake, 0);
+    } else if (what_for == kGoOut) {
+      break;
+    } else if (rest_ends(self)) {
+      break;
+    }
+  }
+  return self->wake.exchange(0, std::memory_order_acquire);
+}
+
+}  // namespace
+
 uint32_t klt_sleep(Klt* self) noexcept {
+  if (self->passes_gate.load(std::memory_order_relaxed)) return sleep_in_handler(self);
   // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
   rest_begin(self);
   // By one step: who is woken to be an heir may be dismissed, and woken to go on, at any time.

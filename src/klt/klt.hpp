@@ -23,6 +23,7 @@ enum class KltState : uint32_t {
   kCarrying,   // runs a worker; that worker's private state is its own
   kCaptive,    // sleeps, or blocks in the kernel, inside a ULT; owns that ULT's frames
   kSpare,      // sleeps in its base loop, or is about to; owns nothing
+  kOut,        // as a captive, but it runs outside of Weft, for the sake of a fork(): README.md, "Let out"
   kStopping,   // told to leave its base loop; inside Weft until `ended`, unless it rests
 };
 
@@ -88,6 +89,11 @@ struct Klt {
   FutexWord wake{0};          // kGoOn, kBeHeir
   std::atomic<Unit*> deferred{nullptr};  // see klt/README.md, "The primary ULT"
   std::atomic<Unit*> held{nullptr};      // Captive: the unit in whose frames it sleeps
+  // Owner, guard up: in a signal handler that has interrupted foreign code, or just about to give its worker away: it does not
+  // rest at the gate, and is not held back there. Asleep as a captive it may be let out.
+  std::atomic<bool> passes_gate{false};
+  std::atomic<bool> call_in{false};  // it has stayed outside because the gate was closed
+  Worker* given = nullptr;    // Out: the worker that it had just been given. Whoever forks; the KLT when it comes in
   // owner KLT
   Stack base;                 // where the base loop runs
   void* base_top = nullptr;
@@ -214,6 +220,7 @@ bool klt_become_initial(Klt* self) noexcept;
 // What for: values of Klt::wake.
 inline constexpr uint32_t kGoOn = 1;    // with the worker that it has been given, or to its end
 inline constexpr uint32_t kBeHeir = 2;  // of a spare: see heir_of
+inline constexpr uint32_t kGoOut = 3;   // of a captive: out of Weft. Its guard rests until it is out
 
 // Sleeps until klt_wake(). Never taken meanwhile. Returns what for. Precondition: guard up; `state` says why already.
 uint32_t klt_sleep(Klt* self) noexcept;

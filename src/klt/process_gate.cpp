@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "klt/kernel_sleep.hpp"
 #include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
 
@@ -19,17 +20,32 @@ constinit thread_local unsigned depth = 0;
 
 void wait_until_open() noexcept {
   // Acquire, pairs with the release in gate_open().
-  while (process_gate.closed.load(std::memory_order_acquire) != 0) futex_wait(process_gate.closed, 1);
+  while (const uint32_t closed = process_gate.closed.load(std::memory_order_acquire)) {
+    futex_wait(process_gate.closed, closed);
+  }
 }
 
 struct Pass {
   Klt* self;
-  bool all_out;
+  bool inside = false;    // somebody is
+  bool starting = false;  // somebody's thread has yet to begin
+  bool let_out = false;   // somebody has been
 };
+
+void let_go(Klt* klt, void*) noexcept {
+  if (klt->held_back == nullptr) return;
+  klt->worker.store(klt->held_back, std::memory_order_release);
+  klt->held_back = nullptr;
+  // Release, pairs with the acquire in guard_enter_slow() and give_begin().
+  klt->take.store(Take::kNone, std::memory_order_release);
+}
 
 // Step 3. Publishes the worker as gone, as a taker does.
 void hold_back(Klt* klt, void* pass) noexcept {
-  if (klt == static_cast<Pass*>(pass)->self || klt->held_back != nullptr) return;
+  if (klt == static_cast<Pass*>(pass)->self) return;
+  // It does not rest at the gate, and gets on to where it sleeps, or leaves the handler.
+  if (klt->passes_gate.load(std::memory_order_acquire)) return let_go(klt, nullptr);
+  if (klt->held_back != nullptr) return;
   if (klt->guard.load(std::memory_order_relaxed) == kGuardResting) return;
   Worker* worker = klt->worker.load(std::memory_order_relaxed);
   Take none = Take::kNone;
@@ -49,7 +65,7 @@ void see_whether_out(Klt* klt, void* arg) noexcept {
   // Only starting: it is outside of Weft, but may hold a lock of an allocator that does not know of fork(), which nobody
   // would give back in the child.
   if (klt->tid.load(std::memory_order_acquire) == 0) {
-    pass->all_out = false;
+    pass->starting = true;
     return;
   }
   // Acquire, pairs with the release in rest_begin().
@@ -59,15 +75,40 @@ void see_whether_out(Klt* klt, void* arg) noexcept {
   // Without a worker, and nobody is about to bring one back: it comes in by guard_enter_slow() only.
   const bool barred = klt->held_back != nullptr || (klt->worker.load(std::memory_order_relaxed) == nullptr &&
                                                     take != Take::kPending && take != Take::kGiving);
-  if (guard != kGuardDown || !barred) pass->all_out = false;
+  if (guard != kGuardDown || !barred) pass->inside = true;
 }
 
-void let_go(Klt* klt, void*) noexcept {
-  if (klt->held_back == nullptr) return;
-  klt->worker.store(klt->held_back, std::memory_order_release);
-  klt->held_back = nullptr;
-  // Release, pairs with the acquire in guard_enter_slow() and give_begin().
-  klt->take.store(Take::kNone, std::memory_order_release);
+// Step 6. Nobody is inside: so nobody gives it a worker, and where its guard rests it sleeps as a captive.
+void let_out(Klt* klt, void* arg) noexcept {
+  auto* pass = static_cast<Pass*>(arg);
+  if (klt->state.load(std::memory_order_acquire) != KltState::kCaptive) return;
+  if (!klt->passes_gate.load(std::memory_order_relaxed)) return;
+  // Acquire, pairs with the release in rest_begin().
+  if (klt->guard.load(std::memory_order_acquire) != kGuardResting) {
+    pass->inside = true;  // it has just woken, and will rest again
+    return;
+  }
+  Worker* worker = klt->worker.exchange(nullptr, std::memory_order_relaxed);
+  if (worker == nullptr && klt->held.load(std::memory_order_relaxed) == nullptr) return;  // it is to be given one
+  klt->given = worker;  // that waits until it comes in
+  klt->state.store(KltState::kOut, std::memory_order_relaxed);
+  klt_wake(klt, kGoOut);
+  pass->let_out = true;
+}
+
+void let_captives_out(Pass& pass) noexcept {
+  klt_for_each(let_out, &pass);
+  if (!pass.let_out) return;
+  // Of those that have been given a worker some wait for this word already.
+  process_gate.closed.fetch_add(1, std::memory_order_release);
+  futex_wake_all(process_gate.closed);
+}
+
+void call_in(Klt* klt, void*) noexcept {
+  const bool out = klt->state.load(std::memory_order_acquire) == KltState::kOut;
+  // Sequentially consistent, pairs with stays_out(): either that sees the gate open, or we see that it is outside.
+  if (!klt->call_in.exchange(false, std::memory_order_seq_cst) && !out) return;
+  if (!preempt_call_in(klt)) block_call_in(klt);
 }
 
 }  // namespace
@@ -80,6 +121,26 @@ void rest_at_gate(Klt* self) noexcept {
   if (Worker* worker = self->worker.load(std::memory_order_relaxed); worker != nullptr && !preempt_off()) {
     preempt_goes_on(self, worker);
   }
+}
+
+bool rest_ends(Klt* self) noexcept {
+  self->guard.store(kGuardUp, std::memory_order_relaxed);
+  // As in rest_end().
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const uint32_t closed = process_gate.closed.load(std::memory_order_acquire);
+  if (__builtin_expect(closed == 0, 1)) return true;
+  rest_begin(self);
+  // Whoever lets us out says so first, and then changes this word.
+  if (self->wake.load(std::memory_order_acquire) != kGoOut) futex_wait(process_gate.closed, closed);
+  return false;
+}
+
+bool stays_out(Klt* self) noexcept {
+  // Sequentially consistent, both: see call_in().
+  self->call_in.store(true, std::memory_order_seq_cst);
+  if (process_gate.closed.load(std::memory_order_seq_cst) != 0) return true;
+  self->call_in.store(false, std::memory_order_relaxed);
+  return false;
 }
 
 void gate_enter() noexcept {
@@ -107,13 +168,14 @@ void gate_close(Klt* self, bool klts) noexcept {
   while (process_gate.inside.load(std::memory_order_seq_cst) != 0) sched_yield();
   for (;;) {
     klts_lock();
-    Pass pass{self, true};
+    Pass pass{self};
     if (klts) {
       klt_for_each(hold_back, &pass);
       membarrier_all();
       klt_for_each(see_whether_out, &pass);
+      if (!pass.inside) let_captives_out(pass);
     }
-    if (pass.all_out) return;
+    if (!pass.inside && !pass.starting) return;
     klts_unlock();
     sched_yield();
   }
@@ -122,8 +184,12 @@ void gate_close(Klt* self, bool klts) noexcept {
 void gate_open(bool klts) noexcept {
   if (klts) klt_for_each(let_go, nullptr);
   klts_unlock();
-  process_gate.closed.store(0, std::memory_order_release);
+  process_gate.closed.store(0, std::memory_order_seq_cst);
   futex_wake_all(process_gate.closed);
+  if (!klts) return;
+  klts_lock();
+  klt_for_each(call_in, nullptr);
+  klts_unlock();
 }
 
 void gate_reset() noexcept {

@@ -25,7 +25,7 @@ inline constexpr uint32_t kGuardUp = 1;
 inline constexpr uint32_t kGuardResting = 2;  // up, and asleep where no lock and no list is held
 
 struct ProcessGate {
-  // the thread that forks
+  // the thread that forks; 0: open
   FutexWord closed{0};
   // threads that are no KLTs
   alignas(64) std::atomic<uint32_t> inside{0};
@@ -55,6 +55,10 @@ inline void rest_end(Klt* self) noexcept {
 inline void rest_if_closed(Klt* self) noexcept {
   if (__builtin_expect(process_gate.closed.load(std::memory_order_relaxed) != 0, 0)) rest_at_gate(self);
 }
+// In a signal handler, in the place of rest_end(). False: the gate is closed, or has been just now; the KLT rests still.
+bool rest_ends(Klt* self) noexcept;
+// There, guard up, without a worker: true: the gate is closed, and the KLT is to go on outside, until it is called in.
+bool stays_out(Klt* self) noexcept;
 
 // ---- other threads --------------------------------------------------------------------------------
 

@@ -134,6 +134,7 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   count(worker->stats.signal_yields);
   if (deadline_has_come(worker)) let_scheduler_look(worker);
   preempt_arm(self, worker);
+  self->passes_gate.store(false, std::memory_order_relaxed);  // it stays with the ULT
   leave_unit(worker, unit, push_preempted, nullptr);
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "klt/guard.hpp"
+#include "klt/no_preemption.hpp"
 #include "os/realtime_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
@@ -26,7 +27,8 @@ namespace {
 // Somebody has published the worker as gone, to look into its lane or to take it; or the KLT sleeps without one, and the
 // tick was meant for what it carried before.
 void tick_without_worker(Klt* self) noexcept {
-  if (self->state.load(std::memory_order_relaxed) == KltState::kCarrying) return preempt_arm_soon(self);
+  const KltState state = self->state.load(std::memory_order_relaxed);
+  if (state == KltState::kCarrying || state == KltState::kOut) return preempt_arm_soon(self);
   if (preempt_relays()) preempt_check_leader();
 }
 
@@ -47,7 +49,13 @@ void tick_inside(Klt* self, uint32_t guard) noexcept {
 void tick_outside(const ucontext_t* frame) noexcept {
   Klt* self = klt_self();
   Worker* worker = self->worker.load(std::memory_order_relaxed);
-  if (worker == nullptr) return tick_without_worker(self);
+  if (worker == nullptr) {
+    if (self->state.load(std::memory_order_relaxed) != KltState::kOut || !preemption_allowed(self)) {
+      return tick_without_worker(self);
+    }
+    if (!stays_out(self)) static_cast<void>(guard_worker());
+    return;
+  }
   san::acquire(worker);
   Unit* unit = klt_current();
   if (unit == nullptr || unit_is(unit, flag::kTasklet)) return preempt_tick_again(self, worker);
@@ -73,7 +81,9 @@ bool passed_on(Klt* self, const siginfo_t* info) noexcept {
     tick_inside(before, guard);
   } else {
     klt_register_store32<kKltGuard>(kGuardUp);
+    before->passes_gate.store(true, std::memory_order_relaxed);
     tick_outside(frame);
+    klt_self()->passes_gate.store(false, std::memory_order_relaxed);
     // The kernel takes from the frame which alternate stack the thread has: that is the KLT's, not the ULT's.
     if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
   }
@@ -155,6 +165,13 @@ bool preempt_install(int wish) noexcept {
     }
   }
   preempt_settings.signal.store(signal, std::memory_order_release);
+  return true;
+}
+
+bool preempt_call_in(const Klt* klt) noexcept {
+  const int signal = preempt_settings.signal.load(std::memory_order_acquire);
+  if (signal == 0) return false;
+  syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
   return true;
 }
 

@@ -182,10 +182,9 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
     worker->lane.fork_top.store(survivor.fork_top, std::memory_order_relaxed);
   }
   // Its worker may have been taken: the kernel is where fork() is.
-  if (unit_state(survivor.unit) == UnitState::kInKernel) {
-    unit_transition(survivor.unit, UnitState::kReady);
-    unit_transition(survivor.unit, UnitState::kRunning);
-  }
+  // Or its KLT had been let out for another fork(), and it waits in its pool.
+  if (unit_state(survivor.unit) == UnitState::kInKernel) unit_transition(survivor.unit, UnitState::kReady);
+  if (unit_state(survivor.unit) == UnitState::kReady) unit_transition(survivor.unit, UnitState::kRunning);
   make_primary(survivor.unit, worker, self);
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
   worker->carrier.store(self, std::memory_order_relaxed);

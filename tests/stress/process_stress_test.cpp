@@ -1,6 +1,7 @@
 // fork() while everything is in motion: other ULTs and threads are inside Weft at every possible moment,
 // workers change their KLTs, and each child uses all that its parent was using.
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
+#include "sanitizer_switch.hpp"
 #include "support/forked_child.hpp"
 
 namespace {
@@ -225,6 +227,44 @@ TEST_P(ProcessStress, FromAUltWhoseWorkerIsTaken) {
   for (int i = 0; i < kForks / 4 && !HasFailure(); ++i) in_ult([&] { fork_once(); });
   stop = true;
   taker.join();
+}
+
+// Of sizes that malloc has to ask the kernel for: there, with the lock of its arena, a ULT is preempted most of the time.
+void allocate(const std::atomic<bool>& stop, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::unique_ptr<char[]>> pieces(64);
+  while (!stop) pieces[random() % pieces.size()] = std::make_unique<char[]>(2000 + random() % 60'000);
+}
+
+class AllocationStress : public WorkersTest {};
+INSTANTIATE_TEST_SUITE_P(Workers, AllocationStress, testing::Values(1u, 2u, 4u));
+
+// The C library takes all of malloc's locks before it forks, and ULTs that are preempted have some.
+TEST_P(AllocationStress, AUltForks) {
+  if (!weft::rt::san::kAllocatorKnowsFork) GTEST_SKIP() << "this allocator's locks stay taken in the child";
+  ASSERT_TRUE(ok(weft_preemption_set_interval(100'000)));
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  std::atomic<bool> stop{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 6; ++i) {
+    calls.push_back(std::make_unique<Call>([&stop, i] { allocate(stop, i); }));
+    units.push_back(calls.back()->ult());
+  }
+  for (int i = 0; i < kForks / 6 && !HasFailure(); ++i) {
+    in_ult([] {
+      const pid_t child = fork();
+      if (child == 0) {
+        const auto piece = std::make_unique<char[]>(50'000);
+        _exit(piece == nullptr);
+      }
+      int status = -1;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_EQ(status, 0);
+    });
+  }
+  stop = true;
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
 }
 
 }  // namespace
