@@ -81,6 +81,10 @@ constexpr Option kTable[] = {
      store<&Options::preemption_kind>},
     {"WEFT_PREEMPTION_INTERVAL", OptionType::Number, "1000", 100, 1000000, "",
      "The time slice in microseconds.", store<&Options::preemption_interval_us>},
+    {"WEFT_PREEMPTION_SPIN", OptionType::Number, "50", 20, 1000000, "",
+     "The time slice in microseconds to which that of a ULT shrinks that does nothing but spin, tick after tick. One that is "
+     "not shorter than WEFT_PREEMPTION_INTERVAL: its slice stays what it is.",
+     store<&Options::preemption_spin_us>},
     {"WEFT_PREEMPTION_ALIGN", OptionType::Word, "tick", 0, 0, "tick|spread",
      "When ticks come. `tick`: together with the kernel's own, as far as the interval allows, where they cost a fraction; "
      "`spread`: spread over the interval, so that on many cores no two workers' come together.",

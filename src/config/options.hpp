@@ -87,6 +87,7 @@ struct Options {
   PreemptMode preemption = PreemptMode::Off;
   PreemptKind preemption_kind = PreemptKind::KltSwitching;
   int preemption_interval_us = 0;
+  int preemption_spin_us = 0;
   PreemptAlign preemption_align = PreemptAlign::Tick;
   PreemptTimer preemption_timer = PreemptTimer::Worker;
   int preemption_signal = 0;  // 0: one that nobody uses

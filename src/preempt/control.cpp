@@ -80,6 +80,7 @@ void preempt_start(const Options& options) noexcept {
   settings.kind.store(static_cast<weft_preemption_t>(static_cast<int>(options.preemption_kind) + 1), std::memory_order_relaxed);
   settings.interval.store(uint64_t{1000} * static_cast<unsigned>(options.preemption_interval_us),
                           std::memory_order_relaxed);
+  settings.spin_slice = uint64_t{1000} * static_cast<unsigned>(options.preemption_spin_us);
   settings.align = options.preemption_align;
   // Where a handler leaves no more than a note it passes nothing on.
   settings.timer = san::kSignalsComeLate ? PreemptTimer::Worker : options.preemption_timer;

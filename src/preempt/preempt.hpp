@@ -20,6 +20,7 @@ struct PreemptSettings {
   std::atomic<bool> pools_say{false};  // for good
   // constant while there are ticks
   uint64_t kernel_tick = 0;  // the period of the kernel's own tick
+  uint64_t spin_slice = 0;   // see preempt_slice()
   PreemptAlign align = PreemptAlign::Tick;
   PreemptTimer timer = PreemptTimer::Worker;
 };
@@ -43,8 +44,12 @@ bool preempt_units_wait(const Worker* worker) noexcept;
 // Whether its scheduler goes by priority: whoever has a higher one than what runs is to wait an interval at most.
 bool preempt_by_priority(const Worker* worker) noexcept;
 
-// The next tick, on the carrier's timer.
+// The next tick, on the carrier's timer: when the slice of the unit that it runs ends.
 void preempt_arm(Klt* carrier, Worker* worker) noexcept;
+// The same where another unit comes now, whichever.
+void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept;
+// The unit stays, and a tick comes after the shortest slice there is.
+void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept;
 // Soon, because something was in the way this time.
 void preempt_arm_soon(Klt* carrier) noexcept;
 // There is no next one, until a unit waits.
@@ -57,6 +62,13 @@ bool preempt_same_unit(const Worker* worker) noexcept;
 // Its parts: the timer itself; the time of a tick that should come about then.
 void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept;
 uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept;
+
+// spin.cpp. What a tick has found the unit at; `frame`: as above. Only by whoever carries it. True: it may spin; one more look, soon,
+// and it is known: see preempt_arm_look().
+bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept;
+// How long it may run while others wait: the interval; one that only spins less and less. Any thread, async-signal-safe; of a unit
+// that is gone, too.
+uint64_t preempt_slice(const Unit* unit) noexcept;
 
 // One timer for all workers: relay.cpp.
 bool preempt_relays() noexcept;

@@ -133,9 +133,10 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   }
   count(worker->stats.signal_yields);
   if (deadline_has_come(worker)) let_scheduler_look(worker);
-  preempt_arm(self, worker);
+  preempt_arm_for_next(self, worker);
   self->passes_gate.store(false, std::memory_order_relaxed);  // it stays with the ULT
-  leave_unit(worker, unit, push_preempted, nullptr);
+  Worker* now = leave_unit(worker, unit, push_preempted, nullptr);
+  if (preempt_slice(unit) < preempt_settings.interval.load(std::memory_order_relaxed)) preempt_goes_on(klt_self(), now);
 }
 
 void switch_klt(Klt* self, Worker* worker) noexcept {
@@ -189,7 +190,8 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept {
     const uint32_t now = periods.load(std::memory_order_relaxed);
     // Not where one of higher priority may come: that gets the worker within an interval.
     const uint32_t most = preempt_by_priority(worker) ? 1 : kMostPeriods;
-    if (!preempt_same_unit(worker)) periods.store(std::min(2 * now, most), std::memory_order_relaxed);
+    const bool everybodys = worker->preempt.whose.load(std::memory_order_relaxed) == nullptr;
+    if (everybodys && !preempt_same_unit(worker)) periods.store(std::min(2 * now, most), std::memory_order_relaxed);
   }
   preempt_arm(self, worker);
 }
@@ -207,13 +209,16 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
+  const bool look_again = !preempt_relays() && preempt_look_for_spinning(self, unit, frame);
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
   if (hands_on) {
     let_scheduler_look(worker);
   } else {
     const Waiting who = who_waits(worker, unit);
-    const bool lets_others = mode == PreemptMode::Auto && !preempt_same_unit(worker);
+    const Unit* whose = worker->preempt.whose.load(std::memory_order_relaxed);
+    const bool lets_others = (mode == PreemptMode::Auto && !preempt_same_unit(worker)) || (whose != nullptr && whose != unit);
     if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
+    if (who == Waiting::kOthers && look_again) return preempt_arm_look(self, worker, unit);
   }
   worker->preempt.periods.store(1, std::memory_order_relaxed);
   // It is bound to its KLT in any case.

@@ -55,8 +55,34 @@ void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   kernel_timer_set(timer, due);
 }
 
-void preempt_arm(Klt* carrier, Worker* worker) noexcept {
+namespace {
+
+void arm_short(Klt* carrier, Worker* worker, const Unit* unit, uint64_t slice) noexcept {
   PreemptClock& clock = worker->preempt;
+  const uint64_t now = now_ns();
+  clock.whose.store(unit, std::memory_order_relaxed);
+  clock.due.store(now + slice, std::memory_order_relaxed);
+  clock.seen.store(worker->stats.begun(), std::memory_order_relaxed);
+  preempt_set_timer(carrier, now + slice, now);
+}
+
+}  // namespace
+
+void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept {
+  arm_short(carrier, worker, unit, preempt_settings.spin_slice);
+}
+
+void preempt_arm(Klt* carrier, Worker* worker) noexcept {
+  // Of another worker's carrier that may have ended since: we only ask by its address.
+  const Unit* unit = carrier->current.load(std::memory_order_relaxed);
+  const uint64_t slice = unit != nullptr && !preempt_relays() ? preempt_slice(unit) : UINT64_MAX;
+  if (slice < preempt_settings.interval.load(std::memory_order_relaxed)) return arm_short(carrier, worker, unit, slice);
+  preempt_arm_for_next(carrier, worker);
+}
+
+void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept {
+  PreemptClock& clock = worker->preempt;
+  clock.whose.store(nullptr, std::memory_order_relaxed);
   const uint64_t periods = clock.periods.load(std::memory_order_relaxed);
   const uint64_t interval = preempt_settings.interval.load(std::memory_order_relaxed) * periods;
   const uint64_t now = now_ns();

@@ -1,0 +1,133 @@
+// spin.cpp: the slice of a unit that only spins, on a word that another one is to write: it shrinks, since what is left of it is
+// the others' to use. Where threads wait for each other in turn, and there are more of them than workers, each step would take
+// whole slices otherwise.
+//
+// How a tick knows: since the last one that has found the unit its registers have not changed, but for one at most, by a little: the
+// word, which others write meanwhile. Whoever computes has changed more: a counter, a pointer, a sum. So has whoever counts how
+// often he has looked: that one keeps his slice.
+// Rejected: where the instruction pointer is (a kernel that computes stays in few addresses; a loop that waits may call a
+// function that pauses); what the code looks like there (a load, a comparison, a jump back: so does a search); what others get
+// done meanwhile (that tells of them).
+#include <algorithm>
+
+#include "arch/frame.hpp"
+#include "os/clock.hpp"
+#include "preempt/preempt.hpp"
+#include "unit/unit.hpp"
+
+namespace weft::rt {
+namespace {
+
+// So often it is believed to spin where some unit has; then it is looked at twice.
+constexpr uint32_t kMostDoubts = 8;
+// By how much the word has changed, as a counter of steps or of those that have come. What counts turns of a loop gets further in 50 µs.
+constexpr uint64_t kLittle = 64;
+// A tick that is as late may find the unit where it stood because it has had no core meanwhile.
+constexpr uint64_t kLateNs = 50'000;
+
+// Of the unit that a tick has found last, of those that share the place. Written by who carries it; by the carriers of two at
+// once at worst: then a slice is too short once, or too long.
+struct Record {
+  std::atomic<const Unit*> unit{nullptr};  // a name only: it may be gone
+  std::atomic<uint64_t> general[kFrameGeneral]{};
+  std::atomic<uint64_t> vectors{0};
+  std::atomic<bool> seen{false};      // those are what the last tick has found
+  std::atomic<uint32_t> halvings{0};  // of its slice
+  std::atomic<uint32_t> doubts{0};    // ticks in a row that have found other values where some unit has spun
+  std::atomic<bool> looked{false};    // the last tick has asked for another look
+};
+constexpr unsigned kRecordBits = 8;
+constinit Record records[1u << kRecordBits];
+
+Record& record_of(const Unit* unit) noexcept {
+  const uint64_t key = reinterpret_cast<uintptr_t>(unit) / alignof(Unit);
+  return records[key * 0x9e3779b97f4a7c15 >> (64 - kRecordBits)];
+}
+
+// Cache lines of code in which some unit has spun.
+constexpr unsigned kPlaceBits = 6;
+constinit std::atomic<uintptr_t> places[1u << kPlaceBits];
+
+std::atomic<uintptr_t>& place_of(uintptr_t line) noexcept { return places[line * 0x9e3779b97f4a7c15 >> (64 - kPlaceBits)]; }
+uintptr_t line_of(const ucontext_t& frame) noexcept { return frame_ip(frame) / 64; }
+
+bool at_known_place(const ucontext_t& frame) noexcept {
+  const uintptr_t line = line_of(frame);
+  return place_of(line).load(std::memory_order_relaxed) == line;
+}
+
+uint64_t shrunk(uint32_t halvings) noexcept {
+  const uint64_t interval = preempt_settings.interval.load(std::memory_order_relaxed);
+  return std::max(interval >> halvings, std::min(interval, preempt_settings.spin_slice));
+}
+
+bool is_late(const Klt* klt) noexcept {
+  const uint64_t due = klt->tick_due.load(std::memory_order_relaxed), now = now_ns();
+  return now > due && now - due > kLateNs;
+}
+
+bool same_values(const Record& record, const ucontext_t& frame) noexcept {
+  unsigned changed = 0;
+  for (unsigned i = 0; i < kFrameGeneral; ++i) {
+    const uint64_t change = frame_general(frame, i) - record.general[i].load(std::memory_order_relaxed);
+    if (change == 0) continue;
+    if (++changed > 1 || change + kLittle > 2 * kLittle) return false;
+  }
+  return record.vectors.load(std::memory_order_relaxed) == frame_vectors(frame);
+}
+
+// Whether it is as it was, has had time to be otherwise, and does not sleep in the kernel.
+bool spins(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
+  return record.seen.load(std::memory_order_relaxed) && !is_late(self) && same_values(record, frame) && !frame_in_kernel(frame);
+}
+
+void keep(Record& record, const ucontext_t& frame) noexcept {
+  for (unsigned i = 0; i < kFrameGeneral; ++i) {
+    record.general[i].store(frame_general(frame, i), std::memory_order_relaxed);
+  }
+  record.vectors.store(frame_vectors(frame), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+uint64_t preempt_slice(const Unit* unit) noexcept {
+  const Record& record = record_of(unit);
+  const bool known = record.unit.load(std::memory_order_relaxed) == unit;
+  return shrunk(known ? record.halvings.load(std::memory_order_relaxed) : 0);
+}
+
+// A quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back after a
+// few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
+// that, or it is looked at twice within one slice.
+bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
+  Record& record = record_of(unit);
+  const bool known = record.unit.load(std::memory_order_relaxed) == unit;
+  const bool looked = known && record.looked.load(std::memory_order_relaxed);
+  uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
+  uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
+  bool again = false;
+  if (known && frame != nullptr && spins(self, record, *frame)) {
+    // Seen within one slice: certainly.
+    do {
+      if (shrunk(halvings) > shrunk(halvings + 1)) halvings += 2;
+    } while (looked && shrunk(halvings) > shrunk(halvings + 1));
+    doubts = 0;
+    const uintptr_t line = line_of(*frame);
+    place_of(line).store(line, std::memory_order_relaxed);
+  } else if (frame == nullptr || looked || is_late(self) || !at_known_place(*frame)) {
+    halvings -= halvings != 0;
+  } else if (halvings == 0 || doubts >= kMostDoubts) {
+    again = shrunk(0) > preempt_settings.spin_slice;
+  } else {
+    ++doubts;
+  }
+  record.unit.store(unit, std::memory_order_relaxed);
+  record.halvings.store(halvings, std::memory_order_relaxed);
+  record.doubts.store(doubts, std::memory_order_relaxed);
+  record.looked.store(again, std::memory_order_relaxed);
+  record.seen.store(frame != nullptr, std::memory_order_relaxed);
+  if (frame != nullptr) keep(record, *frame);
+  return again;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,241 @@
+// The slice of a unit that only spins (src/preempt/spin.cpp): what a tick takes for spinning, and that those who wait for each other
+// in turn get short slices, and who computes keeps his.
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "klt/guard.hpp"
+#include "os/clock.hpp"
+#include "preempt/preempt.hpp"
+#include "support/preempting.hpp"
+#include "unit/unit.hpp"
+
+namespace {
+
+using namespace weft_test;
+using namespace weft::rt;
+
+constexpr uint64_t kInterval = 1'000'000, kShortest = 50'000;
+
+// What ticks find, made by hand.
+class SpinJudgement : public testing::Test {
+ protected:
+  SpinJudgement() {
+    preempt_settings.interval = kInterval;
+    preempt_settings.spin_slice = kShortest;
+    frame_.uc_mcontext.fpregs = &vectors_;
+    at(kCode);
+    for (int i = REG_R8; i <= REG_RSP; ++i) set(i, 1000 * i);
+  }
+  void at(const unsigned char* code) { frame_.uc_mcontext.gregs[REG_RIP] = reinterpret_cast<greg_t>(code); }
+  void set(int number, greg_t value) { frame_.uc_mcontext.gregs[number] = value; }
+  greg_t get(int number) const { return frame_.uc_mcontext.gregs[number]; }
+  uint64_t tick() {
+    again_ = preempt_look_for_spinning(&klt_, &unit_, &frame_);
+    return preempt_slice(&unit_);
+  }
+  // So that it has the shortest one.
+  void spin() {
+    for (int i = 0; i < 5; ++i) tick();
+    ASSERT_EQ(preempt_slice(&unit_), kShortest);
+  }
+
+  // Each in a cache line of its own.
+  alignas(64) static constexpr unsigned char kCode[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kElsewhere[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kWhereNobodySpins[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kSystemCall[] = {0x0f, 0x05};
+  // It has done something.
+  void step(int i) {
+    set(REG_RAX, 5000 * i);
+    set(REG_RCX, -5000 * i);
+  }
+
+  bool again_ = false;
+  Klt klt_;
+  static inline Unit units_[16];
+  static inline unsigned used_ = 0;
+  Unit& unit_ = units_[used_++ % std::size(units_)];  // another one each time: nothing is known of it
+  ucontext_t frame_{};
+  _libc_fpstate vectors_{};
+};
+
+TEST_F(SpinJudgement, ShrinksToTheShortest) {
+  const uint64_t expected[] = {kInterval, kInterval / 4, kInterval / 16, kShortest, kShortest};
+  for (const uint64_t slice : expected) EXPECT_EQ(tick(), slice);
+}
+
+TEST_F(SpinJudgement, IsGivenBackStepByStep) {
+  spin();
+  at(kElsewhere);
+  uint64_t last = kShortest;
+  int ticks = 0;
+  for (; last < kInterval; ++ticks) {
+    set(REG_RAX, 5000 * ticks);
+    set(REG_RCX, -5000 * ticks);
+    const uint64_t slice = tick();
+    EXPECT_GE(slice, last);
+    last = slice;
+  }
+  EXPECT_LE(ticks, 6);
+}
+
+TEST_F(SpinJudgement, WaitingAgainWhereOneHasSpunIsNoSign) {
+  spin();
+  for (int i = 1; i <= 8; ++i) {
+    step(i);
+    EXPECT_EQ(tick(), kShortest);
+    EXPECT_FALSE(again_);
+  }
+  step(9);
+  EXPECT_EQ(tick(), kShortest);
+  EXPECT_TRUE(again_) << "it may compute in the same line";
+  EXPECT_EQ(tick(), kShortest) << "it has not";
+  EXPECT_FALSE(again_);
+}
+
+TEST_F(SpinJudgement, WhoComputesWhereOneHasSpunHasHisSliceBack) {
+  spin();
+  int i = 1;
+  while (i < 100 && preempt_slice(&unit_) < kInterval) {
+    step(i++);
+    tick();
+  }
+  EXPECT_LE(i, 24);
+}
+
+TEST_F(SpinJudgement, OneWholeSliceIsEnoughWhereOneHasSpun) {
+  spin();
+  at(kElsewhere);
+  for (int i = 1; i <= 6; ++i) {
+    step(i);
+    tick();
+  }
+  EXPECT_EQ(preempt_slice(&unit_), kInterval);
+  at(kCode);
+  step(7);
+  EXPECT_EQ(tick(), kInterval);
+  EXPECT_TRUE(again_);
+  EXPECT_EQ(tick(), kShortest);
+}
+
+TEST_F(SpinJudgement, TheWordMayChangeALittle) {
+  for (int i = 0; i < 5; ++i) {
+    set(REG_RAX, get(REG_RAX) + (i % 2 == 0 ? 9 : -5));
+    tick();
+  }
+  EXPECT_EQ(preempt_slice(&unit_), kShortest);
+}
+
+TEST_F(SpinJudgement, WhatChangesMoreComputes) {
+  at(kWhereNobodySpins);
+  tick();
+  for (int i = 1; i < 20; ++i) {
+    set(REG_RDX, 100 * i);
+    EXPECT_EQ(tick(), kInterval) << "one that counts";
+  }
+  for (int i = 1; i < 20; ++i) {
+    set(REG_RDX, i);
+    set(REG_RSI, i);
+    EXPECT_EQ(tick(), kInterval) << "two";
+  }
+  for (int i = 1; i < 20; ++i) {
+    vectors_._xmm[i % 16].element[i % 4] ^= 1;
+    EXPECT_EQ(tick(), kInterval) << "a vector";
+  }
+  for (int i = 1; i < 20; ++i) {
+    vectors_._st[i % 8].significand[0] ^= 1;
+    EXPECT_EQ(tick(), kInterval) << "a sum of the old kind";
+  }
+}
+
+TEST_F(SpinJudgement, ATickThatIsLateSaysNothing) {
+  spin();
+  klt_.tick_due = now_ns() - 200'000;
+  for (int i = 0; i < 6; ++i) tick();
+  EXPECT_EQ(preempt_slice(&unit_), kInterval);
+}
+
+TEST_F(SpinJudgement, WhoSleepsInTheKernelDoesNotSpin) {
+  at(kSystemCall);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
+  at(kCode);
+  set(REG_RAX, -EINTR);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
+}
+
+TEST_F(SpinJudgement, NorWhoIsInsideWeft) {
+  spin();
+  for (int i = 0; i < 6; ++i) preempt_look_for_spinning(&klt_, &unit_, nullptr);
+  EXPECT_EQ(preempt_slice(&unit_), kInterval);
+}
+
+TEST_F(SpinJudgement, TheIntervalItselfIsTheOffSwitch) {
+  preempt_settings.spin_slice = kInterval;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
+}
+
+// ---- what comes of it
+
+class PreemptSpin : public SlicingTest {
+ protected:
+  static uint64_t own_slice() {
+    Worker* worker = guard_enter();
+    const uint64_t slice = preempt_slice(klt_current());
+    guard_leave(worker);
+    return slice;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, PreemptSpin,
+                         testing::Values(Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_SIGNAL_YIELD, 1},
+                                         Slicing{WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING, 2},
+                                         Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 2},
+                                         Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 1}),
+                         name_of);
+
+// Each waits for one that comes behind it: so each step takes a round of all slices.
+TEST_P(PreemptSpin, ThoseWhoWaitInTurnGetShortSlices) {
+  if (san::kSignalsComeLate) GTEST_SKIP() << "there are no frames to look at";
+  constexpr int kUlts = 6, kEnough = 3;  // of those that others wait beside: a worker may have one alone
+  int turn = 0;
+  std::atomic<int> shrunk{0};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < kUlts; ++i) {
+    calls.push_back(std::make_unique<Call>([&, me = kUlts - 1 - i] {
+      bool counted = false;
+      for (int mine = me; shrunk < kEnough; mine += kUlts) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) < mine && shrunk < kEnough) {
+        }
+        if (!counted && own_slice() <= kInterval / 4) {
+          counted = true;
+          ++shrunk;
+        }
+        __atomic_fetch_add(&turn, 1, __ATOMIC_RELEASE);
+      }
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(PreemptSpin, WhoComputesKeepsHis) {
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  std::vector<uint64_t> slices(3 * workers());
+  for (uint64_t& slice : slices) {
+    calls.push_back(std::make_unique<Call>([&] {
+      volatile uint64_t sum = 1;
+      const uint64_t end = weft_after(100'000'000);
+      while (weft_now() < end) {
+        for (int i = 0; i < 10000; ++i) sum = sum * 6364136223846793005u + 1;
+      }
+      slice = own_slice();
+    }));
+    units.push_back(calls.back()->ult());
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  for (const uint64_t slice : slices) EXPECT_GE(slice, kInterval / 4);  // a tick may have found nothing changed, by chance
+}
+
+}  // namespace
