@@ -55,7 +55,7 @@ namespace {
 
 bool nothing_else_ready(Worker* worker) noexcept {
   Lane* lane = &worker->lane;
-  return worker->ring == lane && worker->parent == nullptr && worker->dispatch_first == nullptr &&
+  return worker->ring == lane && worker->ring_first && worker->parent == nullptr && worker->dispatch_first == nullptr &&
          lane->ring_empty() && lane->forks_empty() && !lane->has_shared() && !lane->has_inbox();
 }
 

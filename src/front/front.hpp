@@ -89,6 +89,10 @@ WEFT_API bool stack_of(weft_unit_t unit, void** low, size_t* size);
 WEFT_API size_t default_stack_size();
 WEFT_API bool stacks_are_guarded();
 
+// The caller goes on only where that pool is taken from; null: anywhere. At once, that is in this call, if it may not run on
+// where it is. False: the caller is no ULT, or one that somebody else's stack, or its KLT, keeps where that is.
+WEFT_API bool keep_in(weft_pool_t pool);
+
 // A unit that never runs, and stands for a main scheduler. Null: no memory. unit_forget() frees it.
 WEFT_API weft_unit_t stand_in_create(weft_pool_t pool);
 WEFT_API void stand_in_free(weft_unit_t unit);
@@ -210,6 +214,9 @@ WEFT_API bool worker_replace_sched(weft_sched_t sched, void (*adopted)(void* arg
 WEFT_API void worker_drop_sched();
 // The same as worker_replace_sched(), at once, of a worker that has stopped.
 WEFT_API void worker_change_stopped(weft_worker_t worker, weft_sched_t sched);
+// The caller's worker takes units out of this pool too, by turns with its lane: for units that some workers may run, and others
+// not. False: its scheduler is not the one that it was made with, or has as many pools as it can.
+WEFT_API bool worker_take_from(weft_pool_t pool);
 // Of the process, as it was before its workers were bound.
 inline constexpr int kMostCpus = 8192;
 WEFT_API bool may_use_cpu(int cpu);

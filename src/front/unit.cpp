@@ -1,4 +1,5 @@
 // unit.cpp: units of a front-end: made, queried, told to move or to end.
+#include "api/control.hpp"
 #include "api/handles.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
@@ -236,6 +237,31 @@ void watch_self() {
     unit->flags.set(flag::kWatched);
   }
   guard_leave(worker);
+}
+
+bool keep_in(weft_pool_t handle) {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return false;
+  Unit* unit = klt_current();
+  constexpr uint32_t kElsewhere = flag::kTasklet | flag::kPrimary | flag::kFront;
+  const bool may = unit != nullptr && !unit_is(unit, kElsewhere) && unit->host == unit;
+  Pool* pool = from_handle(handle);
+  if (may && pool == nullptr) {
+    unit->flags.clear(flag::kPinned);
+    unit->homed.store(false, std::memory_order_relaxed);
+    // As a preference it may be any lane.
+    unit->pool.store(&worker->lane, std::memory_order_relaxed);
+  } else if (may) {
+    unit->flags.clear(flag::kDirect);
+    unit->flags.set(flag::kPinned);
+    unit->pool.store(pool, std::memory_order_relaxed);
+    unit->homed.store(true, std::memory_order_relaxed);
+    const Worker* owner = pool->lane_owner;
+    const bool here = owner != nullptr ? owner == worker : may_pop(worker, pool);
+    if (!here) worker = leave_unit(worker, unit, yield_action, nullptr);
+  }
+  guard_leave(worker);
+  return may;
 }
 
 WaitView wait_of(weft_unit_t handle) {

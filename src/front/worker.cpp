@@ -148,6 +148,13 @@ void worker_change_stopped(weft_worker_t handle, weft_sched_t sched) {
   section_leave(mine);
 }
 
+bool worker_take_from(weft_pool_t pool) {
+  Worker* worker = guard_enter();
+  const bool done = worker != nullptr && rt::worker_take_from(worker, from_handle(pool));
+  if (worker != nullptr) guard_leave(worker);
+  return done;
+}
+
 void set_bell(void (*function)()) { bell.function.store(function, std::memory_order_release); }
 void ring_bell() { bell_ring(); }
 

@@ -163,6 +163,15 @@ Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
   return sched;
 }
 
+bool sched_add_pool(Sched* sched, Pool* pool) noexcept {
+  if (!sched->steals_lanes || sched->pool_count == Sched::kMaxPools) return false;
+  pool->schedulers.fetch_add(1, std::memory_order_relaxed);
+  sched->pools[sched->pool_count] = pool;
+  // Release: who looks from elsewhere, and sees the number, sees the pool.
+  std::atomic_ref(sched->pool_count).store(sched->pool_count + 1, std::memory_order_release);
+  return true;
+}
+
 void sched_destroy(Sched* sched) noexcept {
   scheds.remove(sched);
   if (sched->user && sched->ops.free != nullptr) sched->ops.free(to_handle(sched), sched->data);
@@ -186,8 +195,21 @@ void scheds_forget_users() noexcept {
   });
 }
 
+// By turns, so that neither the lane nor the pools behind it starve the other: those are not for whoever has time, as what is
+// stolen is, but have nobody else.
+[[gnu::noinline]] static Unit* pick_by_turns(Sched* sched, Worker* worker) noexcept {
+  const size_t turn = ++sched->turn_of;
+  const size_t first = 1 + turn / 2 % (sched->pool_count - 1);
+  const bool pools_first = turn % 2 != 0;
+  Unit* unit = pools_first ? pop_round(sched, worker, 1, first) : nullptr;
+  if (unit == nullptr) unit = worker->lane.pop(worker);
+  if (unit == nullptr && !pools_first) unit = pop_round(sched, worker, 1, first);
+  return unit != nullptr ? unit : steal_from_lanes(worker);
+}
+
 Unit* sched_pick(Sched* sched, Worker* worker) noexcept {
   if (__builtin_expect(sched->steals_lanes && sched->pools[0] == &worker->lane, 1)) {
+    if (__builtin_expect(sched->pool_count > 1, 0)) return pick_by_turns(sched, worker);
     Unit* unit = worker->lane.pop(worker);  // a direct call: a lane is final
     if (__builtin_expect(unit != nullptr, 1)) return unit;
     return steal(sched, worker);
@@ -219,6 +241,7 @@ bool has_waiting_units(const Pool* pool) noexcept {
         if (unit->pool.load(std::memory_order_relaxed) != search->pool) return;
         const UnitState state = unit_state(unit);
         if (state == UnitState::kRunning || state == UnitState::kFree || state >= UnitState::kTerminated) return;
+        if (required_pool(unit) != search->pool) return;  // it goes on elsewhere
         search->found = true;
       },
       &search);

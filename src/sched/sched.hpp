@@ -40,7 +40,7 @@ struct Sched {
   // whoever runs it: BASIC's turns
   uint32_t round = 0;    // from one to the next: so many picks
   uint32_t turn_at = 0;  // the worker's tick at the next one
-  size_t turn_of = 0;    // the pool that the last one began with
+  size_t turn_of = 0;    // the pool that the last one began with; of a default one, how often it has picked
   // any thread
   std::atomic<bool> finish{false};
   std::atomic<bool> exit{false};
@@ -55,6 +55,8 @@ struct Sched {
 };
 
 Sched* sched_create(weft_sched_kind_t kind, size_t n, Pool* const* pools) noexcept;
+// The default scheduler of a worker, which is the caller's, gets one more pool. False: it is another, or has as many as it can.
+bool sched_add_pool(Sched* sched, Pool* pool) noexcept;
 Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
                          Pool* const* pools) noexcept;
 void sched_destroy(Sched* sched) noexcept;

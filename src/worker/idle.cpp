@@ -125,9 +125,13 @@ struct Search {
     next_ask = looks + interval;
   }
 
-  // The end of the search. The last searcher has kept others from being woken: it passes that on.
+  // The end of the search. The last searcher has kept others from being woken: it passes that on. And it may have been woken for
+  // a pool in whose place it runs something else now.
   Unit* found(Unit* unit) noexcept {
     if (!thief) return unit;
+    for (size_t i = 1; unit != nullptr && i < sched->pool_count; ++i) {
+      if (sched->pools[i]->size() != 0) wake_for_pool(worker, sched->pools[i]);
+    }
     runtime.hungry.fetch_sub(1, std::memory_order_seq_cst);
     const bool last = runtime.searchers.fetch_sub(1, std::memory_order_seq_cst) == 1;
     if (last && runtime.sleepers.load(std::memory_order_seq_cst) > 0 &&

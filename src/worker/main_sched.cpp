@@ -93,7 +93,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->home = sched->pools[0];
   const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
   worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
-  worker->ring_first = !sched->user && in_lane;
+  worker->ring_first = ring_may_come_first(sched) && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(worker->home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
@@ -101,6 +101,14 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   if (sched->packing != nullptr) worker->home->begins(worker, true);
   note_suspension(worker);
   packing_changed();
+}
+
+bool worker_take_from(Worker* worker, Pool* pool) noexcept {
+  if (!sched_add_pool(worker->sched, pool)) return false;
+  pool->consumers[worker->index / 64].fetch_or(uint64_t{1} << (worker->index % 64), std::memory_order_seq_cst);
+  worker->ring_first = false;
+  packing_changed();
+  return true;
 }
 
 Unit* next_unit(Worker* worker) noexcept {

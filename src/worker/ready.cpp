@@ -12,7 +12,8 @@ const Unit* host_of(const Unit* unit) noexcept {
   return unit->state.load(std::memory_order_relaxed) == UnitState::kFresh ? unit : unit->host;
 }
 
-// The pool that it has to go to, or null: any lane will do, so the caller's own.
+}  // namespace
+
 Pool* required_pool(const Unit* unit) noexcept {
   if (unit_is(unit, flag::kFront)) return unit->pool.load(std::memory_order_relaxed);
   const Unit* host = host_of(unit);
@@ -25,6 +26,8 @@ Pool* required_pool(const Unit* unit) noexcept {
   const bool gone = owner->suspended.load(std::memory_order_relaxed) && &owner->lane == pool && !owner->lane.is_listed();
   return gone ? nullptr : pool;
 }
+
+namespace {
 
 // Whether a unit that has to go there (null: any lane will do) goes into the worker's own lane.
 bool is_own_lane(Worker* worker, const Pool* required) noexcept {

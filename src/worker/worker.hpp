@@ -132,7 +132,7 @@ struct alignas(64) Worker {
   Unit* scheduling = nullptr;      // the ULT that runs what runs now, as a scheduler does; null: the main scheduler
   unsigned depth = 0;              // how many such ULTs there are below it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
-  bool ring_first = false;         // sched is built in, and this one's lane is its first pool
+  bool ring_first = false;         // sched is built in, this one's lane is its first pool, others have no turns
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
@@ -273,6 +273,11 @@ void worker_wait_stopped(Worker* worker) noexcept;
 // Binds the KLT, which is the caller or sleeps, to the worker's CPU, if it is not bound there already.
 void bind_carrier(Klt* klt, Worker* worker) noexcept;
 void set_main_sched(Worker* worker, Sched* sched) noexcept;
+// The worker, which is the caller's, and has the scheduler that it was made with, takes units out of this pool too.
+bool worker_take_from(Worker* worker, Pool* pool) noexcept;
+inline bool ring_may_come_first(const Sched* sched) noexcept {
+  return !sched->user && !(sched->steals_lanes && sched->pool_count > 1);
+}
 inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
   worker->parent = parent;
   worker->parent_stack = stack;
@@ -281,6 +286,8 @@ inline void set_parent(Worker* worker, Context* parent, Stack* stack) noexcept {
 
 // ---- ready ------------------------------------------------------------------------------------
 
+// The pool that it has to go to, or null: any lane will do, so the caller's own.
+Pool* required_pool(const Unit* unit) noexcept;
 // Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
 // worker: the caller's, guard up; null on a foreign thread.
 void make_ready(Worker* worker, Unit* unit) noexcept;
