@@ -140,7 +140,13 @@ inline Member& this_member() { return *this_thread().member; }
 // Null: the caller has not met us yet.
 Thread* this_thread_if_any();
 // By its number, as code of clang's keeps it. Precondition: there is such a thread, and it is the caller.
-Thread& thread_of(int gtid);
+inline constexpr int kThreadsPage = 1 << 10;
+inline constexpr int kMostThreads = 1 << 17;
+extern std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage];
+inline Thread& thread_of(int gtid) {
+  const auto n = static_cast<unsigned>(gtid);
+  return *thread_table[n / kThreadsPage].load(std::memory_order_acquire)[n % kThreadsPage].load(std::memory_order_acquire);
+}
 // How many numbers there have been: an upper limit of gtids that are in use.
 int threads_known();
 

@@ -22,6 +22,8 @@
 
 namespace weft::omp {
 
+constinit std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage] = {};
+
 namespace {
 
 struct Known {
@@ -36,8 +38,6 @@ std::atomic<uint64_t> epoch{1};
 
 // ---- the table of threads
 
-constexpr int kTablePage = 1 << 10;
-std::atomic<std::atomic<Thread*>*> table[kMostThreads / kTablePage];
 std::mutex table_lock;
 int numbers_used = 0;
 int first_free = -1;  // of numbers that were given back: chained through `free_after`
@@ -54,9 +54,9 @@ int number_acquire() {
     return number;
   }
   if (numbers_used == kMostThreads) return -1;
-  const int page = numbers_used / kTablePage;
-  if (table[page].load(std::memory_order_relaxed) == nullptr) {
-    table[page].store(new std::atomic<Thread*>[kTablePage](), std::memory_order_release);
+  const int page = numbers_used / kThreadsPage;
+  if (thread_table[page].load(std::memory_order_relaxed) == nullptr) {
+    thread_table[page].store(new std::atomic<Thread*>[kThreadsPage](), std::memory_order_release);
   }
   free_after().push_back(-1);
   return numbers_used++;
@@ -129,9 +129,17 @@ void drop_initial_team(Thread& thread) {
   return *thread;
 }
 
-Thread* look_up(weft_unit_t unit) {
+[[gnu::noinline]] Thread* look_up_slow(weft_unit_t unit) {
   if (unit == nullptr || !weft_is_ult(unit)) return kernel_thread;
-  return static_cast<Thread*>(weft_key_get(unit_key()));
+  auto* thread = static_cast<Thread*>(weft_key_get(unit_key()));
+  if (thread != nullptr) known = {unit, epoch.load(std::memory_order_relaxed), thread};
+  return thread;
+}
+
+[[gnu::always_inline]] inline Thread* look_up() {
+  const weft_unit_t unit = weft_self();
+  const bool same = known.unit == unit && known.epoch == epoch.load(std::memory_order_relaxed);
+  return __builtin_expect(same && known.thread != nullptr, 1) ? known.thread : look_up_slow(unit);
 }
 
 }  // namespace
@@ -141,7 +149,7 @@ Thread* thread_create() {
   const int number = number_acquire();
   if (number < 0) return nullptr;
   std::atomic<Thread*>& place =
-      table[number / kTablePage].load(std::memory_order_relaxed)[number % kTablePage];
+      thread_table[number / kThreadsPage].load(std::memory_order_relaxed)[number % kThreadsPage];
   Thread* thread = place.load(std::memory_order_relaxed);
   if (thread == nullptr) {
     thread = new Thread;  // for good: others may look at it whenever they like
@@ -188,22 +196,12 @@ void thread_is_no_more(Thread* thread) {
   thread_release(thread);
 }
 
-[[gnu::noinline]] Thread* this_thread_if_any() {
-  const weft_unit_t unit = weft_self();
-  const uint64_t now = epoch.load(std::memory_order_relaxed);
-  if (__builtin_expect(known.unit == unit && known.epoch == now && known.thread != nullptr, 1)) return known.thread;
-  Thread* thread = look_up(unit);
-  if (thread != nullptr) known = {unit, now, thread};
-  return thread;
-}
+// Not inlined: who calls them may go on under another kernel thread, with other thread-local storage, and asks again.
+[[gnu::noinline]] Thread* this_thread_if_any() { return look_up(); }
 
 [[gnu::noinline]] Thread& this_thread() {
-  Thread* thread = this_thread_if_any();
+  Thread* thread = look_up();
   return __builtin_expect(thread != nullptr, 1) ? *thread : meet(nullptr);
-}
-
-Thread& thread_of(int gtid) {
-  return *table[gtid / kTablePage].load(std::memory_order_acquire)[gtid % kTablePage].load(std::memory_order_acquire);
 }
 
 int threads_known() {

@@ -5,8 +5,6 @@
 
 namespace weft::omp {
 
-inline constexpr int kMostThreads = 1 << 17;
-
 // With a number, and nothing else yet. Null: there are too many.
 Thread* thread_create();
 // Its number may be used again.
