@@ -18,8 +18,8 @@ bool barrier(Member& member, bool cancellable) {
   settle(member.implicit);
   const uint32_t phase = member.barriers++;
   if (team.n == 1) return !(cancellable && team.cancelled.load(std::memory_order_acquire));
-  // Acquire and release: the last one has seen what all others did before.
-  if (team.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(team.n)) {
+  const auto num = static_cast<uint32_t>(member.num);
+  if (gather(team.arrived, team.groups, &Group::arrived, num, static_cast<uint32_t>(team.n))) {
     team.arrived.store(0, std::memory_order_relaxed);
     team.phase.store(phase + 1, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with the acquire below
     wake_all(team);

@@ -49,6 +49,28 @@ void finish_tasks(Member& member) {
   wait_until(member, Work::kAny, [&member] { return tasks_are_done(member.implicit); });
 }
 
+// Members tell members, so that no one has to tell them all: where they sleep each costs a system call.
+constexpr int kFanOut = 15;
+
+// The children of member `num` in the tree are told that a region has begun, or that the team ends. All of them first, and then
+// one fence for all: the cache lines travel at the same time.
+void tell_children(Team& team, int num) {
+  const int first = num * kFanOut + 1, last = std::min(first + kFanOut, team.n);
+  if (first >= last) return;
+  for (int i = first; i < last; ++i) {
+    std::atomic<uint64_t>& go = team.members[i].thread->go;
+    go.store(go.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // W2 of wait.hpp
+  for (int i = first; i < last; ++i) wake(*team.members[i].thread);
+}
+
+void tell(Thread& thread) {
+  // seq_cst: W2 of wait.hpp.
+  thread.go.store(thread.go.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  wake(thread);
+}
+
 // What a thread of ours does: region after region, until its team is destroyed. It has been told of the first one.
 void thread_main(void* arg) {
   Member& member = *static_cast<Member*>(arg);
@@ -63,6 +85,7 @@ void thread_main(void* arg) {
                [&] { return thread.go.load(std::memory_order_acquire) != member.region; });
     member.region = thread.go.load(std::memory_order_acquire);
     if (team.body == nullptr) break;
+    tell_children(team, member.num);
     begin_as_member(member);
     team.body(member, team.arg);
     finish_tasks(member);
@@ -70,9 +93,8 @@ void thread_main(void* arg) {
     implicit_task_end(member);
     Thread* opener = team.members[0].thread;
     const auto others = static_cast<uint32_t>(team.n - 1);
-    // The last use of what is the region's: the next one may begin at once. seq_cst: W2 of wait.hpp; also release, pairs
-    // with the acquire in region_end().
-    if (team.ended.fetch_add(1, std::memory_order_seq_cst) + 1 == others) wake(*opener);
+    // The last use of what is the region's: the next one may begin at once. Pairs with the acquire in region_end().
+    if (gather(team.ended, team.groups, &Group::ended, static_cast<uint32_t>(member.num - 1), others)) wake(*opener);
   }
   if (member.inner != nullptr) team_destroy(member.inner);
   queue_destroy(member.queue);
@@ -80,16 +102,11 @@ void thread_main(void* arg) {
   team_let_go(team);
 }
 
-void tell(Thread& thread) {
-  // seq_cst: W2 of wait.hpp.
-  thread.go.store(thread.go.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  wake(thread);
-}
-
 Team* team_create(int capacity) {
   auto* team = new Team;
   team->members = new Member[static_cast<size_t>(capacity)];
   team->capacity = capacity;
+  team->groups = new Group[groups_of(static_cast<uint32_t>(capacity))];
   team->first_share = share_head_create();
   team->n = 0;
   for (int i = 0; i < capacity; ++i) {
@@ -131,6 +148,12 @@ void leave_out(Team& team, int n) {
   }
 }
 
+// What those look at that wait is not written where it stays the same: each would have to get it again.
+template <class T>
+void change(std::atomic<T>& word, T value) {
+  if (word.load(std::memory_order_relaxed) != value) word.store(value, std::memory_order_relaxed);
+}
+
 void describe(Team& team, Member& opener, int n, bool active) {
   const Team& outer = *opener.team;
   leave_out(team, n);
@@ -139,19 +162,19 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.opener = &opener;
   team.level = outer.level + 1;
   team.active_level = outer.active_level + (active ? 1 : 0);
-  team.rounds.store(rounds_of_team(n, team.active_level), std::memory_order_relaxed);
+  change(team.rounds, rounds_of_team(n, team.active_level));
   team.league_num = outer.league_num;
   team.league_size = outer.league_size;
   team.in_league = outer.in_league;
   team.contention = outer.contention;
   team.icvs = icvs_inside(icvs_of(opener), team.level);
-  team.arrived.store(0, std::memory_order_relaxed);
-  team.ended.store(0, std::memory_order_relaxed);
-  team.phase.store(0, std::memory_order_relaxed);
-  team.singles.store(0, std::memory_order_relaxed);
-  team.cancelled.store(false, std::memory_order_relaxed);
-  team.gnu_cancelled.store(0, std::memory_order_relaxed);
-  team.has_tasks.store(false, std::memory_order_relaxed);
+  change(team.arrived, 0u);
+  change(team.ended, 0u);
+  change(team.phase, 0u);
+  change(team.singles, 0u);
+  change(team.cancelled, false);
+  change(team.gnu_cancelled, 0u);
+  change(team.has_tasks, false);
   team.begins_with_loop = false;
   team.settles = false;
   team.first_share->next.store(nullptr, std::memory_order_relaxed);
@@ -201,7 +224,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   }
   thread.member = &first;
   begin_as_member(first);
-  for (int i = 1; i < n; ++i) tell(*team.members[i].thread);
+  tell_children(team, 0);
 }
 
 }  // namespace
@@ -229,11 +252,18 @@ void region_end() {
   const auto others = static_cast<uint32_t>(team.n - 1);
   if (others != 0) {
     // Acquire, pairs with the addition in thread_main().
-    wait_until(first, Work::kAny, [&team, others] { return team.ended.load(std::memory_order_acquire) == others; });
+    const uint32_t all = gathered(others);
+    wait_until(first, Work::kAny, [&team, all] { return team.ended.load(std::memory_order_acquire) == all; });
     team.contention->busy.fetch_sub(team.n - 1, std::memory_order_relaxed);
   }
   share_leave_last(first);
-  if (__builtin_expect(team.cancelled.load(std::memory_order_relaxed), 0)) shares_forget(team);
+  if (__builtin_expect(team.cancelled.load(std::memory_order_relaxed), 0)) {
+    shares_forget(team);
+    // Of the last barrier some may have gone away.
+    for (uint32_t i = 0; i < groups_of(static_cast<uint32_t>(team.n)); ++i) {
+      team.groups[i].arrived.store(0, std::memory_order_relaxed);
+    }
+  }
   implicit_task_end(first);
   thread.member = first.outer;
 }
@@ -309,6 +339,7 @@ void team_let_go(Team& team) {
   // Both: whoever frees it has seen everybody else's last use.
   if (team.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
   share_head_destroy(team.first_share);
+  delete[] team.groups;
   delete[] team.members;
   delete &team;
 }

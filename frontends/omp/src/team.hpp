@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gather.hpp"
 #include "icv.hpp"
 #include "task.hpp"
 #include "weft/weft.h"
@@ -93,42 +94,44 @@ struct alignas(64) Member {
 };
 
 // A region's number of levels etc. as omp_get_... tell them.
-struct Team {
-  // member 0, before the region begins, while nobody else is in it
+struct alignas(64) Team {
+  // member 0, before the region begins, while nobody else is in it. First, on one cache line, what all members look at first.
   int n = 1;               // how many take part in this region
-  int capacity = 0;        // places that there are
+  void (*body)(Member& member, void* arg) = nullptr;
+  void* arg = nullptr;
   Member* members = nullptr;
+  Share* first_share = nullptr;  // what stands before the region's first worksharing construct
+  void* gnu = nullptr;     // the GNU layer's: task reductions of the region
+  Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
+  bool begins_with_loop = false;  // members find themselves in that construct
+  bool settles = false;    // its members are to find their places: places.hpp
+  bool in_league = false;  // inside a teams construct
+  int capacity = 0;        // places that there are
   Team* outer = nullptr;   // null: an initial task's
   Member* opener = nullptr;  // the place outside of who has opened it; null: an initial task's
   int level = 0;           // omp_get_level()
   int active_level = 0;    // omp_get_active_level()
   int league_num = 0;      // omp_get_team_num()
   int league_size = 1;     // omp_get_num_teams()
-  bool in_league = false;  // inside a teams construct
   Contention* contention = nullptr;
   Icvs icvs;               // of the implicit tasks, until they change theirs
-  Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
-  bool settles = false;    // its members are to find their places: places.hpp
-  void (*body)(Member& member, void* arg) = nullptr;
-  void* arg = nullptr;
-  void* gnu = nullptr;     // the GNU layer's: task reductions of the region
-  Share* first_share = nullptr;  // what stands before the region's first worksharing construct
-  bool begins_with_loop = false;  // members find themselves in that construct
+  Group* groups = nullptr;  // of its members: gather.hpp
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
   alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended the region, with all their tasks
+  // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
   std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
+  std::atomic<uint32_t> priority_count{0};
+  std::atomic<bool> has_tasks{false};            // one has been queued in this region
+  std::atomic<bool> cancelled{false};            // cancel parallel
   alignas(64) std::atomic<int> parked{0};        // of its members' threads: about how many
   std::atomic<uint32_t> singles{0};              // single constructs that somebody has taken
-  std::atomic<bool> cancelled{false};            // cancel parallel
   // The GNU layer's: Member::barriers + 1 of those whose loop, or sections, has been cancelled; 0: none.
   std::atomic<uint32_t> gnu_cancelled{0};
   std::atomic<void*> copyprivate{nullptr};
-  std::atomic<bool> has_tasks{false};            // one has been queued in this region
   // tasks with a priority, highest first
-  std::atomic<uint32_t> priority_count{0};
   std::atomic_flag priority_lock = ATOMIC_FLAG_INIT;
   Task* priority_list = nullptr;
 };
