@@ -49,7 +49,7 @@ class InboxLock {
 bool descends_from(const Task* task, const Task* ancestor) {
   for (const Task* t = task->parent; t != nullptr; t = t->parent) {
     if (t == ancestor) return true;
-    if ((t->flags & task_flag::kImplicit) != 0) return false;
+    if ((task_flags(*t) & task_flag::kImplicit) != 0) return false;
   }
   return false;
 }

@@ -189,7 +189,7 @@ void task_execute(Member& member, Task* task) {
     while (true) {
       task->run(task);
       if (__builtin_expect((task->flags & task_flag::kAgain) == 0, 1)) break;
-      task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
+      task_flags_set(*task, task->flags & ~task_flag::kAgain);
       run_one(member, Work::kDescendants);
     }
     member.task = before;
@@ -241,7 +241,7 @@ void task_end(Member& member, Task* task) {
   finish(member, task);
 }
 
-void task_again(Member&, Task* task) { task->flags |= task_flag::kAgain; }
+void task_again(Member&, Task* task) { task_flags_set(*task, task->flags | task_flag::kAgain); }
 
 bool tasks_are_included(const Member& member) { return (member.task->flags & task_flag::kFinal) != 0; }
 

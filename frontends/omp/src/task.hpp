@@ -74,6 +74,14 @@ struct Task {
   std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
 };
 
+// While it runs others, who look whether something descends from it, ask whether it is implicit.
+inline uint16_t task_flags(const Task& task) {
+  return std::atomic_ref(const_cast<uint16_t&>(task.flags)).load(std::memory_order_relaxed);
+}
+inline void task_flags_set(Task& task, int flags) {
+  std::atomic_ref(task.flags).store(static_cast<uint16_t>(flags), std::memory_order_relaxed);
+}
+
 // Behind the descriptor: the ABI layer's part.
 inline void* payload(Task* task) { return reinterpret_cast<char*>(task) + ((sizeof(Task) + 63) & ~size_t{63}); }
 inline Task* task_of_payload(void* memory) {

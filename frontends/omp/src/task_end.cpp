@@ -57,33 +57,26 @@ void all_ended(Thread* thread, Task* task, int64_t what) {
   }
 }
 
-// thread: null: none of OpenMP's.
+// thread: null: none of OpenMP's. The parent is told that the body has ended while the task still counts there: once others may
+// be the last to end below it, the task and all that it descends from may be gone.
 void ended(Thread* thread, Task* task, bool by_itself) {
   if (task->node != nullptr) dependences_met(thread, task->node);
   if (!by_itself) {
     // Another thread's children may end meanwhile: `deep` was added when its body ended, with one for the event.
-    Task* parent = task->parent;
+    child_ended(thread, task->parent, kShallow);
     const int64_t before = task->elsewhere.fetch_add(kDeep, std::memory_order_acq_rel);
-    if (deep_of(before) == -1) {
-      all_ended(thread, task, kShallow + kDeep);
-    } else {
-      child_ended(thread, parent, kShallow);
-    }
+    if (deep_of(before) == -1) all_ended(thread, task, kDeep);
     return;
   }
   if (__builtin_expect(task->deep == 0 && task->elsewhere.load(std::memory_order_acquire) < kDeep, 1)) {
     all_ended(thread, task, kShallow + kDeep);
     return;
   }
-  Task* parent = task->parent;
-  task->flags |= task_flag::kEnded;
+  child_ended(thread, task->parent, kShallow);
+  task_flags_set(*task, task->flags | task_flag::kEnded);
   const int64_t owed = static_cast<int64_t>(task->deep) * kDeep;
   const int64_t before = task->elsewhere.fetch_sub(owed, std::memory_order_acq_rel);
-  if (deep_of(before - owed) == 0) {
-    all_ended(thread, task, kShallow + kDeep);
-  } else {
-    child_ended(thread, parent, kShallow);
-  }
+  if (deep_of(before - owed) == 0) all_ended(thread, task, kDeep);
 }
 
 }  // namespace
@@ -102,7 +95,7 @@ void task_finish(Thread& thread, Task* task) {
     return;
   }
   // The event counts as a child that has not ended.
-  task->flags |= task_flag::kEnded;
+  task_flags_set(*task, task->flags | task_flag::kEnded);
   task->elsewhere.fetch_sub((static_cast<int64_t>(task->deep) + 1) * kDeep, std::memory_order_acq_rel);
   if ((task->event.fetch_or(kEventEnded, std::memory_order_acq_rel) & kEventFulfilled) != 0) ended(&thread, task, false);
 }
