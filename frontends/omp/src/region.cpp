@@ -34,6 +34,7 @@ namespace {
 
 void begin_as_member(Member& member) {
   Team& team = *member.team;
+  member.number = team.number;
   implicit_task_begin(member);
   member.singles = 0;
   member.barriers = 0;
@@ -157,6 +158,7 @@ void change(std::atomic<T>& word, T value) {
 void describe(Team& team, Member& opener, int n, bool active) {
   const Team& outer = *opener.team;
   leave_out(team, n);
+  std::atomic_ref(team.number).store(team.number + 1, std::memory_order_relaxed);
   team.n = n;
   team.outer = opener.team;
   team.opener = &opener;

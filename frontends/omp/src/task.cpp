@@ -111,10 +111,15 @@ Task* find_task(Member& member, Work work) {
   return steal(member, work);
 }
 
+// It has done its part of the region that there is. Before that it must not begin with something else: others wait for it.
+bool is_through(const Member& member) {
+  return member.number == std::atomic_ref(member.team->number).load(std::memory_order_relaxed);
+}
+
 bool run_idle(Member& member) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
-  if (!team.has_tasks.load(std::memory_order_relaxed)) return false;
+  if (!team.has_tasks.load(std::memory_order_relaxed) || !is_through(member)) return false;
   thread.helping.store(true, std::memory_order_seq_cst);  // pairs with leave_out() in region.cpp
   Task* task = nullptr;
   if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
@@ -141,7 +146,7 @@ bool may_find_work(const Member& member, Work work) {
   const Team& team = *member.team;
   if (!team.has_tasks.load(std::memory_order_seq_cst)) return false;
   const int n = team.places.load(std::memory_order_seq_cst);
-  if (work == Work::kIdle && member.num >= n) return false;
+  if (work == Work::kIdle && (member.num >= n || !is_through(member))) return false;
   if (work == Work::kDescendants) {
     // What it waits for is in its own queue, or runs: who ends that wakes it.
     return inbox_has(const_cast<Queue&>(member.queue), member.task);

@@ -90,6 +90,7 @@ struct alignas(64) Member {
   Member* outer = nullptr;  // member 0: its thread's place outside
   int place = -1;           // place-num; -1: not bound
   uint64_t region = 0;      // Thread::go of the last region that it took part in
+  uint32_t number = 0;      // Team::number of that
   Queue queue;              // of its tasks: parts for the owner and for thieves
 };
 
@@ -97,6 +98,7 @@ struct alignas(64) Member {
 struct alignas(64) Team {
   // member 0, before the region begins, while nobody else is in it. First, on one cache line, what all members look at first.
   int n = 1;               // how many take part in this region
+  uint32_t number = 0;     // of the region, among the team's: atomic_ref, as those that wait for it look at it too
   void (*body)(Member& member, void* arg) = nullptr;
   void* arg = nullptr;
   Member* members = nullptr;
