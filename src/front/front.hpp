@@ -132,12 +132,17 @@ WEFT_API int run(weft_unit_t unit);
 WEFT_API void poll();
 // Whether the caller's worker has something else to run. False on a thread that is none of Weft's.
 WEFT_API bool others_wait();
+// The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
+// async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
+WEFT_API bool interrupts_section();
 // A full fence on every running thread of the process: os/membarrier.hpp.
 WEFT_API void fence_everywhere();
 
 // What every worker that runs calls once after each ring_bell(), when its scheduler, or a poll(), comes by: those that
 // sleep are woken for it. It may block, which blocks its worker. Null: nothing.
 WEFT_API void set_bell(void (*function)());
+// The same, besides that one and for good: the OpenMP front-end's. Async-signal-safe.
+WEFT_API void set_lasting_bell(void (*function)());
 // Async-signal-safe; also without the runtime.
 WEFT_API void ring_bell();
 

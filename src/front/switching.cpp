@@ -173,6 +173,13 @@ bool others_wait() {
   return some;
 }
 
+bool interrupts_section() {
+  if (!klt_register_valid()) return false;
+  // Without a worker, or a unit: it sleeps, or runs a scheduler.
+  return klt_register_load<kKltGuard, uint32_t>() != 0 || klt_register_load<kKltWorker, Worker*>() == nullptr ||
+         klt_self()->current.load(std::memory_order_relaxed) == nullptr;
+}
+
 void fence_everywhere() { membarrier_all(); }
 
 void poll() {

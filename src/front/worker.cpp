@@ -156,6 +156,7 @@ bool worker_take_from(weft_pool_t pool) {
 }
 
 void set_bell(void (*function)()) { bell.function.store(function, std::memory_order_release); }
+void set_lasting_bell(void (*function)()) { bell.lasting.store(function, std::memory_order_release); }
 void ring_bell() { bell_ring(); }
 
 static_assert(kMostCpus == kMaxCpus);

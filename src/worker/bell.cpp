@@ -11,10 +11,12 @@ constinit Bell bell;
 void bell_answer(Worker* worker) noexcept {
   // Acquire, pairs with the release of whoever rings: what the function is to look at.
   worker->bell_answered = bell.rung.load(std::memory_order_acquire);
-  const BellFunction function = bell.function.load(std::memory_order_acquire);
-  if (function == nullptr) return;
-  const CallbackScope scope;
-  function();
+  for (const auto* which : {&bell.lasting, &bell.function}) {
+    const BellFunction function = which->load(std::memory_order_acquire);
+    if (function == nullptr) continue;
+    const CallbackScope scope;
+    function();
+  }
 }
 
 void bell_ring() noexcept {

@@ -16,6 +16,7 @@ using BellFunction = void (*)();
 struct Bell {
   std::atomic<uint32_t> rung{0};                    // any thread
   std::atomic<BellFunction> function{nullptr};      // what is done; its setter's
+  std::atomic<BellFunction> lasting{nullptr};       // what is done besides; set once
   std::atomic<int> ringers{0};                      // any thread: who is ringing just now
 };
 extern Bell bell;
@@ -25,7 +26,7 @@ extern Bell bell;
 inline bool bell_calls(const Worker* worker) noexcept {
   return bell.rung.load(std::memory_order_seq_cst) != worker->bell_answered;
 }
-// Calls the function, with the guard down and no current unit. Guard up before and after; the worker stays.
+// Calls the functions, with the guard down and no current unit. Guard up before and after; the worker stays.
 void bell_answer(Worker* worker) noexcept;
 
 // What was rung before does not call this worker.

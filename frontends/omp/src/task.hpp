@@ -72,6 +72,7 @@ struct Task {
   // any thread
   std::atomic<int64_t> elsewhere{0};
   std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
+  Task* late = nullptr;             // detachable: in the list of those that a signal handler has fulfilled
 };
 
 // While it runs others, who look whether something descends from it, ask whether it is implicit.

@@ -1,6 +1,10 @@
 #include "task_end.hpp"
 
+#include <atomic>
+#include <utility>
+
 #include "depend.hpp"
+#include "front/front.hpp"
 #include "icvs.hpp"
 #include "memory.hpp"
 #include "queue.hpp"
@@ -100,7 +104,13 @@ void task_finish(Thread& thread, Task* task) {
   if ((task->event.fetch_or(kEventEnded, std::memory_order_acq_rel) & kEventFulfilled) != 0) ended(&thread, task, false);
 }
 
-void event_fulfill(Task* task) {
+// What signal handlers have fulfilled that have interrupted Weft: nothing can be resumed there. Whoever comes by does it: a worker
+// by its bell, a thread that looks, for as long as it looks.
+namespace {
+
+std::atomic<Task*> fulfilled_late{nullptr};
+
+void fulfill(Task* task) {
   Thread* thread = this_thread_if_any();
   Thread* waits = task->parent->member->thread;  // undeferred: it is waited for, where it was made
   if ((task->event.fetch_or(kEventFulfilled, std::memory_order_seq_cst) & kEventEnded) != 0) {
@@ -108,6 +118,27 @@ void event_fulfill(Task* task) {
   } else {
     wake(*waits);
   }
+}
+
+}  // namespace
+
+void fulfill_late() {
+  if (__builtin_expect(fulfilled_late.load(std::memory_order_relaxed) == nullptr, 1)) return;
+  // Acquire, pairs with the release below: the handler's stores.
+  Task* task = fulfilled_late.exchange(nullptr, std::memory_order_acquire);
+  while (task != nullptr) fulfill(std::exchange(task, task->late));  // afterwards it may be gone
+}
+
+void event_fulfill(Task* task) {
+  if (__builtin_expect(!front::interrupts_section(), 1)) {
+    fulfill(task);
+    return;
+  }
+  task->late = fulfilled_late.load(std::memory_order_relaxed);
+  while (!fulfilled_late.compare_exchange_weak(task->late, task, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  front::set_lasting_bell(&fulfill_late);
+  front::ring_bell();
 }
 
 void task_is_ready(Thread* caller, Task* task) {

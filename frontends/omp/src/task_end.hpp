@@ -36,6 +36,9 @@ void settle(Task& task);
 // descendants have ended. Thread: that it ran on, the caller.
 void task_finish(Thread& thread, Task* task);
 
+// Does what signal handlers have left to be done. Context: a thread of a team's, or a scheduler.
+void fulfill_late();
+
 // A task of whose dependences none is left goes where it will be found. depend.cpp calls it.
 void task_is_ready(Thread* caller, Task* task);
 

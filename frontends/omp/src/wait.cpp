@@ -6,6 +6,7 @@
 #include "front/front.hpp"
 #include "os/futex.hpp"
 #include "runtime.hpp"
+#include "task_end.hpp"
 
 namespace weft::omp {
 
@@ -29,7 +30,10 @@ unsigned rounds_of_team(int n, int active_level) {
 
 unsigned rounds_before_sleep(const Member& member) { return member.team->rounds.load(std::memory_order_relaxed); }
 
-bool worker_is_wanted() { return front::others_wait(); }
+bool worker_is_wanted() {
+  fulfill_late();
+  return front::others_wait();
+}
 
 Parking::Parking(Member& member) : member_(member) {
   member.thread->parked.store(1, std::memory_order_release);  // Thread::unit, which a waker reads

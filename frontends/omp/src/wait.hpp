@@ -33,7 +33,8 @@ bool may_find_work(const Member& member, Work work);
 // How long a thread looks before it sleeps: rounds of a pause instruction.
 unsigned rounds_before_sleep(const Member& member);
 unsigned rounds_of_team(int n, int active_level);
-// Whether the worker of the caller has something else to do, so that it should not be kept from it.
+// Asked now and then by whoever looks: whether the worker of the caller has something else to do, so that it should not be kept
+// from it.
 bool worker_is_wanted();
 
 class Parking {
