@@ -125,6 +125,47 @@ TEST_P(OmpTask, MoreThanAQueueHolds) {
   EXPECT_EQ(ended, 5000);
 }
 
+// All run at the same time, while their maker does not: each needs a thread, and all but one of those may sleep.
+TEST_P(OmpTask, AsManyThreadsWakeUpAsThereAreTasks) {
+  const int tasks = GetParam() - 1;
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> begun{0};
+    in_single(GetParam(), [&](Member&) {
+      for (int i = 0; i < tasks; ++i) {
+        spawn([&] {
+          ++begun;
+          while (begun < tasks) weft_yield();
+        });
+      }
+      while (begun < tasks) weft_yield();
+    });
+    EXPECT_EQ(begun, tasks);
+  }
+}
+
+// Whoever sleeps in a taskwait is woken for what descends from it, though another thread makes that.
+TEST_P(OmpTask, ASleeperInATaskwaitHelpsItsDescendants) {
+  if (GetParam() == 1) return;  // it takes two
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> begun{false};
+    std::atomic<int> ran{0};
+    in_parallel(2, [&](Member& member) {
+      if (member.num == 0) {
+        spawn([&] {
+          begun = true;
+          while (member.thread->parked == 0) weft_yield();
+          spawn([&] { ++ran; });
+          while (ran == 0) weft_yield();
+        });
+        while (!begun) weft_yield();
+        task_wait(member);
+      }
+      barrier(member);
+    });
+    EXPECT_EQ(ran, 1);
+  }
+}
+
 TEST_P(OmpTask, DependencesOrder) {
   for (int round = 0; round < 20; ++round) {
     in_single(GetParam(), [&](Member& member) {

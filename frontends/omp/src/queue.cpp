@@ -65,10 +65,14 @@ bool queue_push(Member& member, Task* task) {
   if (__builtin_expect(!team.has_tasks.load(std::memory_order_relaxed), 0)) {
     team.has_tasks.store(true, std::memory_order_seq_cst);  // W1: from here on sleepers pay for the fence
   }
-  // Release: the task. W1 of wait.hpp; W2 is done by those who go to sleep, with a membarrier().
+  // Release: the task. W1 of wait.hpp; W2 is done by those who go to sleep, with a membarrier(), or here.
   queue.tail.store(tail + 1, std::memory_order_release);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(team.parked.load(std::memory_order_relaxed) != 0, 0) && team.n > 1) wake_one(team, member);
+  if (team.pushers_fence.load(std::memory_order_relaxed)) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  if (__builtin_expect(team.parked.load(std::memory_order_relaxed) != 0, 0) && team.n > 1) wake_for_task(member, tail);
   return true;
 }
 

@@ -165,6 +165,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.level = outer.level + 1;
   team.active_level = outer.active_level + (active ? 1 : 0);
   change(team.rounds, rounds_of_team(n, team.active_level));
+  change(team.pushers_fence, n > worker_count());
   team.league_num = outer.league_num;
   team.league_size = outer.league_size;
   team.in_league = outer.in_league;

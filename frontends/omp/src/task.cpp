@@ -116,7 +116,7 @@ bool is_through(const Member& member) {
   return member.number == std::atomic_ref(member.team->number).load(std::memory_order_relaxed);
 }
 
-bool run_idle(Member& member) {
+bool run_idle(Member& member, bool searching) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
   if (!team.has_tasks.load(std::memory_order_relaxed) || !is_through(member)) return false;
@@ -125,6 +125,7 @@ bool run_idle(Member& member) {
   if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
   thread.helping.store(false, std::memory_order_release);  // from here on the task keeps the region
   if (task == nullptr) return false;
+  if (searching) hand_on_search(member);
   member.task = &member.implicit;
   run_inline(member, task);
   return true;
@@ -134,10 +135,11 @@ bool run_idle(Member& member) {
 
 // ---- waiting
 
-bool run_one(Member& member, Work work) {
-  if (work == Work::kIdle) return run_idle(member);
+bool run_one(Member& member, Work work, bool searching) {
+  if (work == Work::kIdle) return run_idle(member, searching);
   Task* task = find_task(member, work);
   if (task == nullptr) return false;
+  if (searching) hand_on_search(member);
   run_inline(member, task);
   return true;
 }

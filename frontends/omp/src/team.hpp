@@ -125,6 +125,8 @@ struct alignas(64) Team {
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
   std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
+  // It has more threads than workers: those that wait sleep, and often. wait.hpp, W2; member 0, before the region begins.
+  std::atomic<bool> pushers_fence{false};
   std::atomic<uint32_t> priority_count{0};
   std::atomic<bool> has_tasks{false};            // one has been queued in this region
   std::atomic<bool> cancelled{false};            // cancel parallel

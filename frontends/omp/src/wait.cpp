@@ -35,21 +35,26 @@ bool worker_is_wanted() {
   return front::others_wait();
 }
 
-Parking::Parking(Member& member) : member_(member) {
-  member.thread->parked.store(1, std::memory_order_release);  // Thread::unit, which a waker reads
+Parking::Parking(Member& member, Work work) : member_(member) {
+  const bool for_tasks = work == Work::kAny || work == Work::kIdle;
+  // Release: Thread::unit, which a waker reads.
+  member.thread->parked.store(for_tasks ? kParkedForTasks : kParkedForOwn, std::memory_order_release);
   member.team->parked.fetch_add(1, std::memory_order_seq_cst);
-  // Who pushes a task has no fence between S1's other half and W3.
-  if (member.team->has_tasks.load(std::memory_order_seq_cst)) front::fence_everywhere();
+  // Who pushes a task has no fence between S1's other half and W3, unless the team's threads sleep all the time. What is read here
+  // may be the last region's: whoever pushes in the next one has seen a fence since, of who has begun that (tell_children()).
+  const bool others_fence = member.team->pushers_fence.load(std::memory_order_seq_cst);
+  if (!others_fence && member.team->has_tasks.load(std::memory_order_seq_cst)) front::fence_everywhere();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // S2, pairs with the seq_cst changes of W1, and loads of W3
 }
 
-void Parking::cancel() {
+bool Parking::cancel() {
   Thread& thread = *member_.thread;
   if (thread.parked.exchange(0, std::memory_order_acq_rel) == 0) {
     sleep();
-    return;
+    return true;
   }
   member_.team->parked.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
 
 void Parking::sleep() {
@@ -61,8 +66,8 @@ void Parking::sleep() {
     for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
     if (others != 0) weft_resume(thread.unit);
   } else {
-    while (thread.parked.load(std::memory_order_acquire) != 0) {
-      rt::futex_wait(thread.parked, 1);
+    while (const uint32_t parked = thread.parked.load(std::memory_order_acquire)) {
+      rt::futex_wait(thread.parked, parked);
     }
   }
   member_.team->parked.fetch_sub(1, std::memory_order_relaxed);
@@ -85,13 +90,27 @@ void wake_all_slow(Team& team) {
 }
 
 void wake_one(Team& team, const Member& caller) {
-  for (int i = 1; i < team.n; ++i) {
-    Thread* thread = team.members[(caller.num + i) % team.n].thread;
-    if (thread != nullptr && thread->parked.load(std::memory_order_acquire) != 0) {
-      wake_slow(*thread);
-      return;
+  // Who sleeps for its own may find that the task descends from what waits there: as good as nobody else.
+  for (const uint32_t sleeps : {kParkedForTasks, kParkedForOwn}) {
+    for (int i = 1; i < team.n; ++i) {
+      Thread* thread = team.members[(caller.num + i) % team.n].thread;
+      if (thread != nullptr && thread->parked.load(std::memory_order_acquire) == sleeps) {
+        wake_slow(*thread);
+        return;
+      }
     }
   }
+}
+
+void wake_for_task(const Member& member, uint32_t place) {
+  // Pairs with the thieves' step: either we see that they have emptied the queue before, or they see the task.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (member.queue.head.load(std::memory_order_seq_cst) == place) wake_one(*member.team, member);
+}
+
+void hand_on_search(const Member& member) {
+  Team& team = *member.team;
+  if (team.parked.load(std::memory_order_seq_cst) != 0 && may_find_work(member, Work::kAny)) wake_one(team, member);
 }
 
 }  // namespace weft::omp

@@ -10,6 +10,11 @@
 // if a waker was first, its resume is on the way, and is waited for: so each resume meets one suspension.
 //
 // Spurious wakes are allowed: whoever waits looks again.
+//
+// Tasks. Who pushes one into an empty queue wakes one sleeper that may run it, and no more: that one *searches*. When it finds a
+// task, or has no need to any more, it wakes the next one if there is still something to be found; so as many wake up as there is
+// work for, and a thread that makes many tasks pays for one wake-up. Whenever a queue has tasks and somebody sleeps who could run
+// them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3.
 #pragma once
 
 #include "arch/pause.hpp"
@@ -25,8 +30,12 @@ enum class Work : uint8_t {
   kIdle,         // the same for a thread that waits for the next region, if it takes part in this one
 };
 
-// Runs a task, if there is one that may run here. task.cpp.
-bool run_one(Member& member, Work work);
+// Runs a task, if there is one that may run here; before that, if the caller searches, it hands that on. task.cpp.
+bool run_one(Member& member, Work work, bool searching = false);
+// Whoever searches has found something, or does not need it any more.
+void hand_on_search(const Member& member);
+// A task has been pushed; it was the first one, if that was the place of the oldest.
+void wake_for_task(const Member& member, uint32_t place);
 // Whether run_one() might find one, in all places where one may be.
 bool may_find_work(const Member& member, Work work);
 
@@ -37,11 +46,15 @@ unsigned rounds_of_team(int n, int active_level);
 // from it.
 bool worker_is_wanted();
 
+// Thread::parked: what may wake it.
+inline constexpr uint32_t kParkedForTasks = 1;  // also tasks that it may run
+inline constexpr uint32_t kParkedForOwn = 2;    // only what it waits for
+
 class Parking {
  public:
-  explicit Parking(Member& member);  // S1, S2
-  void cancel();                     // S3 found it true
-  void sleep();                      // S4
+  Parking(Member& member, Work work);  // S1, S2
+  bool cancel();                       // S3 found it true. Returns whether somebody has woken it all the same
+  void sleep();                        // S4
  private:
   Member& member_;
 };
@@ -56,15 +69,17 @@ void wake_all_slow(Team& team);
 inline void wake_all(Team& team) {
   if (__builtin_expect(team.parked.load(std::memory_order_seq_cst) != 0, 0)) wake_all_slow(team);
 }
-// One of them, other than the caller.
+// One of them, other than the caller: that sleeps for tasks, or else for its own.
 void wake_one(Team& team, const Member& caller);
 
 template <class Done>
 void wait_until(Member& member, Work work, Done done) {
   unsigned rounds = 0;
   unsigned most = rounds_before_sleep(member);
+  bool searching = false;
   while (!done()) {
-    if (work != Work::kNone && run_one(member, work)) {
+    if (work != Work::kNone && run_one(member, work, searching)) {
+      searching = false;
       rounds = 0;
       continue;
     }
@@ -73,15 +88,17 @@ void wait_until(Member& member, Work work, Done done) {
       if (rounds % 32 == 0 && worker_is_wanted()) most = 0;
       continue;
     }
-    Parking parking(member);
+    Parking parking(member, work);
     if (done() || (work != Work::kNone && may_find_work(member, work))) {
-      parking.cancel();
+      if (parking.cancel()) searching = true;
     } else {
       parking.sleep();
+      searching = true;
     }
     rounds = 0;
     most = rounds_before_sleep(member);
   }
+  if (searching) hand_on_search(member);
 }
 
 }  // namespace weft::omp
