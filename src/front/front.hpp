@@ -135,6 +135,9 @@ WEFT_API bool others_wait();
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();
+// Idle workers that have slept for less than that look on for as long the next time, giving way to other threads: for
+// front-ends whose programs pause for moments. 0: they sleep, as soon as they have looked for WEFT_IDLE_SPIN.
+WEFT_API void set_idle_patience(uint64_t ns);
 // A full fence on every running thread of the process: os/membarrier.hpp.
 WEFT_API void fence_everywhere();
 

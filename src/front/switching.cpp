@@ -182,6 +182,8 @@ bool interrupts_section() {
 
 void fence_everywhere() { membarrier_all(); }
 
+void set_idle_patience(uint64_t ns) { runtime.idle_patience_ns.store(ns, std::memory_order_relaxed); }
+
 void poll() {
   Worker* worker = guard_enter();
   if (worker == nullptr) return;

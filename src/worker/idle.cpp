@@ -5,6 +5,7 @@
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "os/clock.hpp"
+#include "os/cpu_yield.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/bell.hpp"
@@ -18,6 +19,7 @@ namespace weft::rt {
 namespace {
 
 constexpr unsigned kLooksPerClock = 8;          // the clock costs 25 ns
+constexpr uint64_t kLookOnNs = 2000;            // between two offers of the CPU
 constexpr uint64_t kTrimPeriodNs = 100'000'000;  // memory that nobody wanted for so long can go
 constexpr uint64_t kFirstLookNs = 1'000'000'000;  // nothing that runs leaves all workers asleep for so long
 
@@ -283,16 +285,33 @@ uint64_t end_of_spin(const Worker* worker, uint64_t now) noexcept {
   return next < end ? next : now;
 }
 
+// A worker that has slept for less than idle_patience_ns has slept in vain: the next time it looks on for so long, leaving the CPU to
+// whoever else wants it, until it has looked in vain. Not for deadlines, which come when they come.
+bool looks_on(Worker* worker, uint64_t* end) noexcept {
+  if (!worker->patient || worker->alarmed) return false;
+  const uint64_t patience = runtime.idle_patience_ns.load(std::memory_order_relaxed);
+  const uint64_t now = now_ns();
+  if (worker->looks_since == 0) worker->looks_since = now;
+  if (now - worker->looks_since >= patience) {
+    worker->patient = false;
+    return false;
+  }
+  worker->patient = cpu_yield();
+  *end = now_ns() + kLookOnNs;
+  return worker->patient;
+}
+
 // True: *unit, or an order for this worker, has come.
 bool spin_for(Search& search, Unit** unit) noexcept {
   uint64_t now = now_ns();
-  for (const uint64_t end = end_of_spin(search.worker, now);; now = now_ns()) {
+  search.worker->looks_since = 0;
+  for (uint64_t end = end_of_spin(search.worker, now);; now = now_ns()) {
     rest_if_closed(klt_self());
     timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
       *unit = search.look();
       if (*unit != nullptr || has_orders_or_is_suspended(search.worker)) return true;
-      if (now >= end) return false;
+      if (now >= end && !looks_on(search.worker, &end)) return false;
       cpu_pause();
     }
   }
@@ -356,9 +375,12 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
       if (!slept) worker->alarmed = false;
       return search.found(unit);
     }
+    const uint64_t patience = runtime.idle_patience_ns.load(std::memory_order_relaxed);
+    const uint64_t since = patience != 0 ? now_ns() : 0;
     worker->alarmed = !sleep_until_woken(worker, search.thief, [&] {
       return has_orders_or_is_suspended(worker) || !own_pools_empty(sched);
     });
+    if (patience != 0) worker->patient = !worker->alarmed && now_ns() - since < patience;
     slept = true;
   }
 }

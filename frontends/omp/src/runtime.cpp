@@ -71,6 +71,8 @@ void initialize_here() {
   }
   if (!first) return;
   if (options.bind == -1) spread_workers();
+  // As the threads themselves wait: wait.hpp.
+  if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(kPatience);
   // Code that spins or blocks must not keep the others of its team from running. What the system refuses the core reports by
   // its information calls.
   if (!said("WEFT_PREEMPTION")) weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);

@@ -59,6 +59,7 @@ struct alignas(64) Thread {
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
   std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
+  bool patient = false;         // own: it looks on for long before it sleeps: wait.hpp
   std::atomic<bool> helping{false};  // own: it waits for a region, and looks for tasks of the team's
 };
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "arch/pause.hpp"
+#include "os/clock.hpp"
 #include "team.hpp"
 
 namespace weft::omp {
@@ -39,9 +40,16 @@ void wake_for_task(const Member& member, uint32_t place);
 // Whether run_one() might find one, in all places where one may be.
 bool may_find_work(const Member& member, Work work);
 
-// How long a thread looks before it sleeps: rounds of a pause instruction.
+// How long a thread looks before it sleeps: rounds of a pause instruction. In the hybrid policy that is what it takes to sleep and
+// be woken. But a thread that has slept for less than a few milliseconds has slept in vain: others pay for its waking up, one
+// after the other. The next time it looks on for so long, leaving the CPU to whoever else wants it; until it has looked in vain.
 unsigned rounds_before_sleep(const Member& member);
 unsigned rounds_of_team(int n, int active_level);
+// True: it looks on for that many rounds.
+inline constexpr unsigned kLookOn = 64;
+inline constexpr uint64_t kPatience = 5'000'000;  // ns
+bool look_on(Thread& thread, uint64_t* since);
+void slept(Thread& thread, uint64_t since);
 // Asked now and then by whoever looks: whether the worker of the caller has something else to do, so that it should not be kept
 // from it.
 bool worker_is_wanted();
@@ -77,6 +85,7 @@ void wait_until(Member& member, Work work, Done done) {
   unsigned rounds = 0;
   unsigned most = rounds_before_sleep(member);
   bool searching = false;
+  uint64_t since = 0;  // it looks on, or sleeps, in a team that may look at all; 0: no
   while (!done()) {
     if (work != Work::kNone && run_one(member, work, searching)) {
       searching = false;
@@ -88,13 +97,20 @@ void wait_until(Member& member, Work work, Done done) {
       if (rounds % 32 == 0 && worker_is_wanted()) most = 0;
       continue;
     }
+    if (most != 0 && look_on(*member.thread, &since)) {
+      most = rounds + kLookOn;
+      continue;
+    }
     Parking parking(member, work);
     if (done() || (work != Work::kNone && may_find_work(member, work))) {
       if (parking.cancel()) searching = true;
     } else {
+      since = most != 0 ? rt::now_ns() : 0;
       parking.sleep();
+      if (since != 0) slept(*member.thread, since);
       searching = true;
     }
+    since = 0;
     rounds = 0;
     most = rounds_before_sleep(member);
   }
