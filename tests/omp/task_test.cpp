@@ -166,6 +166,42 @@ TEST_P(OmpTask, ASleeperInATaskwaitHelpsItsDescendants) {
   }
 }
 
+// A task that is called leaves tasks behind, which a group and a barrier wait for, and a taskwait does not.
+struct Calls {
+  std::atomic<int> ended{0};
+  int depth = 0;
+  static void run(void* arg) {
+    auto& self = *static_cast<Calls*>(arg);
+    spawn([&self, depth = self.depth] {
+      for (int i = 0; i < depth; ++i) weft_yield();
+      ++self.ended;
+    });
+    if (--self.depth > 0) {
+      task_call(this_member(), 0, &Calls::run, arg);
+      task_call(this_member(), 0, &Calls::run_childless, arg);
+    }
+    ++self.ended;
+  }
+  static void run_childless(void* arg) { ++static_cast<Calls*>(arg)->ended; }
+};
+
+TEST_P(OmpTask, WhatACalledOneLeavesBehindIsWaitedFor) {
+  constexpr int kDepth = 20;
+  for (int round = 0; round < 50; ++round) {
+    Calls grouped{.depth = kDepth}, left{.depth = kDepth};
+    in_single(GetParam(), [&](Member& member) {
+      TaskGroup group;
+      group_begin(member, &group);
+      task_call(this_member(), 0, &Calls::run, &grouped);
+      group_end(member);
+      EXPECT_EQ(grouped.ended, 3 * kDepth - 1);
+      task_call(this_member(), 0, &Calls::run, &left);
+      task_wait(member);
+    });
+    EXPECT_EQ(left.ended, 3 * kDepth - 1);
+  }
+}
+
 TEST_P(OmpTask, DependencesOrder) {
   for (int round = 0; round < 20; ++round) {
     in_single(GetParam(), [&](Member& member) {

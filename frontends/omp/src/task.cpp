@@ -6,6 +6,7 @@
 #include "depend.hpp"
 #include "icvs.hpp"
 #include "memory.hpp"
+#include "os/clock.hpp"
 #include "queue.hpp"
 #include "task_end.hpp"
 #include "wait.hpp"
@@ -26,7 +27,8 @@ bool is_dropped(const Member& member, const Task* task) {
 
 // Its body has ended. Who has made an undeferred task goes on when it has ended as a whole: with its event.
 void finish(Member& member, Task* task) {
-  if ((task->flags & task_flag::kDetachable) != 0 && (task->flags & task_flag::kUndeferred) != 0) {
+  constexpr uint16_t kBoth = task_flag::kDetachable | task_flag::kUndeferred;
+  if (__builtin_expect((task->flags & kBoth) == kBoth, 0)) {
     wait_until(member, Work::kDescendants,
                [task] { return (task->event.load(std::memory_order_acquire) & kEventFulfilled) != 0; });
   }
@@ -64,16 +66,20 @@ Task* pop_priority(Team& team, const Task* ancestor) {
   return found;
 }
 
-void queue_task(Member& member, Task* task) {
+[[gnu::noinline]] void queue_priority(Member& member, Task* task) {
   Team& team = *member.team;
-  if (task->priority > 0 && device().max_task_priority > 0) {
-    push_priority(team, task);
-    team.has_tasks.store(true, std::memory_order_seq_cst);
-    if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
-    return;
+  push_priority(team, task);
+  team.has_tasks.store(true, std::memory_order_seq_cst);
+  if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
+}
+
+// False: the caller runs it.
+bool queue_task(Member& member, Task* task) {
+  if (__builtin_expect(task->priority > 0 && device().max_task_priority > 0, 0)) {
+    queue_priority(member, task);
+    return true;
   }
-  // In a team of one nobody else could run it, and nothing is won by putting it off.
-  if (team.n == 1 || !queue_push(member, task)) run_inline(member, task);
+  return !task_best_at_once(member) && queue_push(member, task);
 }
 
 // Somebody else's, while this member waits. What may not run above what waits here goes where anybody finds it.
@@ -163,6 +169,18 @@ bool may_find_work(const Member& member, Work work) {
 
 // ---- life
 
+namespace {
+
+void count_child(Task& parent) {
+  // Before what has ended elsewhere, which is taken off here, fills its half of a word.
+  if (__builtin_expect((parent.children & kSettleAfter) == kSettleAfter, 0)) settle(parent);
+  ++parent.children;
+  ++parent.deep;
+  if (parent.group != nullptr && parent.group->owner == &parent) ++parent.group->deep;
+}
+
+}  // namespace
+
 Task* task_create(Member& member, const TaskWish& wish) {
   Thread& thread = *member.thread;
   Task* parent = member.task;
@@ -179,11 +197,7 @@ Task* task_create(Member& member, const TaskWish& wish) {
   task->member = &member;
   task->icvs = parent->icvs;
   if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal | task_flag::kUndeferred;
-  // Before what has ended elsewhere, which is taken off here, fills its half of a word.
-  if (__builtin_expect((parent->children & kSettleAfter) == kSettleAfter, 0)) settle(*parent);
-  ++parent->children;
-  ++parent->deep;
-  if (parent->group != nullptr && parent->group->owner == parent) ++parent->group->deep;
+  count_child(*parent);
   return task;
 }
 
@@ -215,6 +229,17 @@ bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferr
 
 }  // namespace
 
+// Flat: it is on the path of each task.
+[[gnu::flatten]] void task_start(Member& member, Task* task) {
+  if (__builtin_expect(task->run == nullptr, 0)) {
+    task_is_ready(member.thread, task);
+  } else if (runs_at_once(task)) {
+    run_inline(member, task);
+  } else if (!queue_task(member, task)) {
+    run_inline(member, task);
+  }
+}
+
 void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
   if (n != 0) {
     task->node = node_create(task->parent, task, n, depends, true);
@@ -224,13 +249,7 @@ void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
       return;
     }
   }
-  if (task->run == nullptr) {
-    task_is_ready(member.thread, task);
-  } else if (runs_at_once(task)) {
-    run_inline(member, task);
-  } else {
-    queue_task(member, task);
-  }
+  task_start(member, task);
 }
 
 void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
@@ -246,6 +265,65 @@ void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
 void task_end(Member& member, Task* task) {
   member.task = task->parent;
   finish(member, task);
+}
+
+namespace {
+
+constexpr uint32_t kMeasured = 64;           // tasks
+constexpr uint64_t kShort = 1000;            // ns from one to the next
+constexpr uint32_t kEnough = 2;              // tasks that wait
+constexpr uint32_t kEager = 16 * kMeasured;  // tasks after one has been taken by somebody else
+
+// What is taken from a thread whose other tasks run at once are small ones, and soon somebody comes for the next. So for a while
+// all wait, down to those that begin the largest parts.
+[[gnu::noinline]] void measure_tasks(Member& member) {
+  const uint64_t now = rt::now_ns();
+  const uint32_t head = member.queue.head.load(std::memory_order_relaxed);
+  if (head != member.head_seen) member.eager_until = member.tasks_made + kEager;
+  member.head_seen = head;
+  const bool eager = static_cast<int32_t>(member.eager_until - member.tasks_made) > 0;
+  if (!eager) member.eager_until = member.tasks_made;  // it stays behind: 2^31 tasks later it would lie ahead again
+  member.tasks_are_short = !eager && now - member.tasks_since < kMeasured * kShort;
+  member.tasks_since = now;
+}
+
+}  // namespace
+
+bool task_best_at_once(Member& member) {
+  // In a team of one nobody else could run it, and nothing is won by putting it off.
+  if (member.team->n == 1) return true;
+  const Task& task = *member.task;
+  if ((task.flags & task_flag::kFinal) != 0) return true;  // it is included
+  if (++member.tasks_made % kMeasured == 0) measure_tasks(member);
+  if (!member.tasks_are_short) return false;
+  const Queue& queue = member.queue;
+  if (queue.tail.load(std::memory_order_relaxed) - queue.head.load(std::memory_order_relaxed) < kEnough) return false;
+  return (task.flags & task_flag::kImplicit) == 0 && (task.parent->flags & task_flag::kImplicit) == 0;
+}
+
+// It ends before its parent goes on; so the parent counts it only if it leaves descendants behind.
+void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
+  Task* parent = member.task;
+  Task* task = new (block_acquire(*member.thread, sizeof(Task))) Task;
+  task->parent = parent;
+  task->home_group = parent->group;
+  task->group = parent->group;
+  task->bytes = sizeof(Task);
+  task->flags = flags | task_flag::kNoCancel | task_flag::kUndeferred;
+  if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal;
+  task->member = &member;
+  task->icvs = parent->icvs;
+  member.task = task;
+  body(arg);
+  member.task = parent;
+  const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
+  // Acquire, pairs with the additions in task_end.cpp.
+  if (__builtin_expect(simple && tasks_are_done(*task), 1)) {
+    block_release(member.thread, task, sizeof(Task));
+    return;
+  }
+  count_child(*parent);
+  task_finish(*member.thread, task);
 }
 
 void task_again(Member&, Task* task) { task_flags_set(*task, task->flags | task_flag::kAgain); }

@@ -8,6 +8,10 @@
 // Where a ready task waits: in the queue of the thread that made it, or, if it had to wait for others, in the inbox of that
 // queue. So what a task waits for is found by its own thread, whatever others do: there is no deadlock by burying.
 //
+// Where tasks make tasks, a new one runs at once, at the cost of a call, if the last ones have been short and some wait already for
+// whoever looks for one: the oldest, which are the largest where work is divided. Nobody is kept from work longer than by a short
+// task. Not so what an implicit task makes: a thread that deals out work should not be kept from that.
+//
 // Counting. A task counts its children in two numbers: `children`, direct ones that have not ended (for taskwait), and `deep`,
 // direct ones that have not ended *with all their descendants* (for barriers, and for when a descriptor is freed). What ends on
 // the thread that runs the parent changes plain numbers; what ends elsewhere adds to `elsewhere`, both numbers in one word.
@@ -106,10 +110,15 @@ struct TaskWish {
 // Makes a task, child of the member's current one. It is then started by exactly one of the next three.
 Task* task_create(Member& member, const TaskWish& wish);
 // Starts it: it runs when its dependences allow, at once where it is undeferred or included, or where too many wait already.
-void task_start(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
+void task_start(Member& member, Task* task);
+void task_start(Member& member, Task* task, size_t n, const Depend* depends);
 // The caller runs the body itself, between these two: if(0) of clang's. task_begin() waits for the dependences.
 void task_begin(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
 void task_end(Member& member, Task* task);
+// Asked once for each new task that need not wait for anything: whether it had better run at once.
+bool task_best_at_once(Member& member);
+// A new task that is nothing but a call, which is made at once. Flags: kUntied, kMergeable, kFinal.
+void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg);
 // It runs, and shall run once more after its body has returned.
 void task_again(Member& member, Task* task);
 

@@ -93,7 +93,7 @@ void settle(Task& task) {
   task.deep -= static_cast<uint32_t>(deep_of(all));
 }
 
-void task_finish(Thread& thread, Task* task) {
+void task_finish_slow(Thread& thread, Task* task) {
   if (__builtin_expect((task->flags & task_flag::kDetachable) == 0, 1)) {
     ended(&thread, task, true);
     return;

@@ -1,6 +1,7 @@
 // task_end.hpp: how tasks are counted; what is done when one ends. See task.hpp, "Counting".
 #pragma once
 
+#include "memory.hpp"
 #include "team.hpp"
 
 namespace weft::omp {
@@ -34,7 +35,21 @@ void settle(Task& task);
 
 // The task's body has ended, or it is dropped: whoever waits for it is told, now or when its event is fulfilled, or its
 // descendants have ended. Thread: that it ran on, the caller.
-void task_finish(Thread& thread, Task* task);
+void task_finish_slow(Thread& thread, Task* task);
+inline void task_finish(Thread& thread, Task* task) {
+  // It has nothing but its memory, no descendants, and a parent whose thread this is.
+  const bool bare = task->node == nullptr && task->drop == nullptr && task->dependences == nullptr && task->icvs_own == nullptr &&
+                    task->home_group == nullptr && (task->flags & task_flag::kDetachable) == 0;
+  Task& parent = *task->parent;
+  if (bare && task->deep == 0 && task->elsewhere.load(std::memory_order_acquire) < kDeep && parent.member->thread == &thread &&
+      (parent.flags & task_flag::kEnded) == 0) {
+    --parent.children;
+    --parent.deep;
+    block_release(&thread, task, task->bytes);
+    return;
+  }
+  task_finish_slow(thread, task);
+}
 
 // Does what signal handlers have left to be done. Context: a thread of a team's, or a scheduler.
 void fulfill_late();

@@ -89,6 +89,12 @@ struct alignas(64) Member {
   uint32_t singles = 0;     // single constructs met in this region
   uint32_t barriers = 0;    // barriers met in this region
   Member* outer = nullptr;  // member 0: its thread's place outside
+  // own: task_best_at_once()
+  uint32_t tasks_made = 0;
+  uint32_t head_seen = 0;
+  uint32_t eager_until = 0;   // tasks_made
+  bool tasks_are_short = false;
+  uint64_t tasks_since = 0;   // ns
   int place = -1;           // place-num; -1: not bound
   uint64_t region = 0;      // Thread::go of the last region that it took part in
   uint32_t number = 0;      // Team::number of that

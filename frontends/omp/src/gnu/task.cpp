@@ -56,6 +56,22 @@ void do_at_once(Member& member, TaskWish wish, Function fn, const Arguments& arg
   task_end(member, task);
 }
 
+[[gnu::noinline]] void make_and_start(Member& member, Function fn, const Arguments& arguments, bool deferred, unsigned flags,
+                                      void** depend, int priority, void* detach) {
+  if (no_new_tasks(member)) return;
+  const TaskWish wish = make_wish(member, flags, priority);
+  const Depends depends(flags & kFlagDepend ? depend : nullptr);
+  if (!(flags & kFlagDetach)) detach = nullptr;
+  if (!deferred || tasks_are_included(member)) {
+    do_at_once(member, wish, fn, arguments, depends, detach);
+    return;
+  }
+  void* own;
+  Task* task = make_task(member, wish, fn, arguments, &own);
+  if (detach) give_event(task, detach, arguments.size ? own : nullptr);
+  task_start(member, task, depends.count(), depends.items());
+}
+
 }  // namespace
 
 TaskWish make_wish(Member&, unsigned flags, int priority) {
@@ -106,19 +122,14 @@ using namespace weft::omp;
 WEFT_OMP_API void GOMP_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
                             unsigned flags, void** depend, int priority, void* detach) {
   Member& member = this_member();
-  if (gnu::no_new_tasks(member)) return;
-  const TaskWish wish = gnu::make_wish(member, flags, priority);
-  const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
-  const gnu::Depends depends(flags & gnu::kFlagDepend ? depend : nullptr);
-  if (!(flags & gnu::kFlagDetach)) detach = nullptr;
-  if (!deferred || tasks_are_included(member)) {
-    gnu::do_at_once(member, wish, fn, arguments, depends, detach);
-    return;
+  constexpr unsigned kSpecial = gnu::kFlagDepend | gnu::kFlagPriority | gnu::kFlagDetach;
+  const bool plain = (flags & kSpecial) == 0 && copy == nullptr;
+  if (!plain || (deferred && !task_best_at_once(member))) {
+    gnu::make_and_start(member, fn, {data, copy, static_cast<size_t>(size), static_cast<size_t>(align)}, deferred, flags, depend,
+                        priority, detach);
+  } else if (!gnu::no_new_tasks(member)) {
+    task_call(member, gnu::core_flags(flags), fn, data);  // with the arguments of the caller, who goes on only afterwards
   }
-  void* own;
-  Task* task = gnu::make_task(member, wish, fn, arguments, &own);
-  if (detach) gnu::give_event(task, detach, arguments.size ? own : nullptr);
-  task_start(member, task, depends.count(), depends.items());
 }
 WEFT_OMP_GNU(GOMP_task, "GOMP_2.0")
 

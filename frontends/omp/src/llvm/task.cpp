@@ -26,14 +26,14 @@ KmpTask* allocate(Member& member, int32_t flags, size_t bytes, size_t shareds, T
 }
 
 // An untied task gives itself back after each part of it.
-int32_t start(Member& member, KmpTask* kmp, size_t n, const Depend* depends) {
+int32_t start(Member& member, KmpTask* kmp) {
   Task* task = task_of_payload(kmp);
-  if (member.task == task) {
+  if (__builtin_expect(member.task == task, 0)) {
     task_again(member, task);
     return 0;
   }
   read_priority(task);
-  task_start(member, task, n, depends);
+  task_start(member, task);
   return 0;
 }
 
@@ -54,15 +54,19 @@ WEFT_OMP_API KmpTask* __kmpc_omp_target_task_alloc(Ident*, int32_t gtid, int32_t
   return allocate(member_of(gtid), flags, bytes, shareds, entry);
 }
 
-WEFT_OMP_API int32_t __kmpc_omp_task(Ident*, int32_t gtid, KmpTask* kmp) { return start(member_of(gtid), kmp, 0, nullptr); }
+WEFT_OMP_API int32_t __kmpc_omp_task(Ident*, int32_t gtid, KmpTask* kmp) { return start(member_of(gtid), kmp); }
 WEFT_OMP_API int32_t __kmpc_omp_task_parts(Ident*, int32_t gtid, KmpTask* kmp) {
-  return start(member_of(gtid), kmp, 0, nullptr);
+  return start(member_of(gtid), kmp);
 }
 
 WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* kmp, int32_t count, KmpDepend* list,
                                                int32_t more_count, KmpDepend* more) {
   const Depends depends(count, list, more_count, more);
-  return start(member_of(gtid), kmp, depends.size(), depends.data());
+  Member& member = member_of(gtid);
+  if (member.task == task_of_payload(kmp)) return start(member, kmp);
+  read_priority(task_of_payload(kmp));
+  task_start(member, task_of_payload(kmp), depends.size(), depends.data());
+  return 0;
 }
 
 // if(false): the compiler calls the body between these two, after it has waited for the dependences.
