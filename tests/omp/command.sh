@@ -44,10 +44,10 @@ expect 0 "$WEFT" run -- printf '%s|' --help -- x
 
 # The environment, also of children, and of weft run below weft run.
 expect 0 "$WEFT" run --threads 3,2 --workers 2 --bind off --wait passive --preemption on --slice 500 --blocking off \
-  --identity worker --stack 4M --places cores --proc-bind close "$WEFT" run sh -c env
+  --identity worker --stack 4M --places cores --proc-bind close --stats "$WEFT" run sh -c env
 for line in OMP_NUM_THREADS=3,2 WEFT_WORKERS=2 WEFT_WORKERS_COUNT=2 WEFT_WORKERS_BIND=off OMP_WAIT_POLICY=passive \
   WEFT_PREEMPTION=on WEFT_PREEMPTION_INTERVAL=500 WEFT_BLOCKING=off WEFT_OMP_IDENTITY=worker OMP_STACKSIZE=4M OMP_PLACES=cores \
-  OMP_PROC_BIND=close; do
+  OMP_PROC_BIND=close WEFT_OMP_STATS=true; do
   grep -qx "$line" "$scratch/out" || fail "missing in the environment: $line"
 done
 directory=$(sed -n 's/^LD_LIBRARY_PATH=//p' "$scratch/out")

@@ -41,6 +41,7 @@ const std::vector<Setting>& settings() {
 
 struct RunLine {
   std::vector<std::string> values;
+  bool stats = false;
   bool verbose = false;
 };
 
@@ -51,6 +52,7 @@ void add_run_options(CLI::App& run, RunLine& line) {
     CLI::Option* option = run.add_option(setting.option, line.values[i], setting.help);
     if (!setting.words.empty()) option->check(CLI::IsMember(setting.words));
   }
+  run.add_flag("--stats", line.stats, "tell at the end what the threads have done, and how long they have waited");
   run.add_flag("-v,--verbose", line.verbose, "say what is set, and which variables mean nothing");
   run.prefix_command();
 }
@@ -62,6 +64,7 @@ RunWish wish_of(const CLI::App& run, const RunLine& line) {
     if (run.count(settings()[i].option) == 0) continue;
     for (const char* variable : settings()[i].variables) wish.variables.emplace_back(variable, line.values[i]);
   }
+  if (line.stats) wish.variables.emplace_back("WEFT_OMP_STATS", "true");
   if (line.verbose) wish.variables.emplace_back("WEFT_OMP_VERBOSE", "true");
   wish.command = run.remaining();
   return wish;

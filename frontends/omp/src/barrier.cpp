@@ -17,6 +17,7 @@ bool barrier(Member& member, bool cancellable) {
   }
   settle(member.implicit);
   const uint32_t phase = member.barriers++;
+  member.thread->stats.add(Stat::kBarriers);
   if (team.n == 1) return !(cancellable && team.cancelled.load(std::memory_order_acquire));
   const auto num = static_cast<uint32_t>(member.num);
   if (gather(team.arrived, team.groups, &Group::arrived, num, static_cast<uint32_t>(team.n))) {

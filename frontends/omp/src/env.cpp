@@ -108,6 +108,7 @@ constexpr char kAffinity[] = "true, false, or a list of primary, close and sprea
 constexpr Variable kVariables[] = {
     {"KMP_WARNINGS", read_warnings, "on or off"},
     {"WEFT_OMP_VERBOSE", read_device_bool<&Device::verbose>, kSwitch},
+    {"WEFT_OMP_STATS", read_device_bool<&Device::stats>, kSwitch},
     {"WEFT_OMP_IDENTITY", read_identity, "own or worker"},
     {"WEFT_WORKERS", read_device_number<&Device::workers, 1>, kPositive},
     {"OMP_NUM_THREADS", read_num_threads, "a list of positive numbers"},

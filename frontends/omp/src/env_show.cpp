@@ -88,6 +88,7 @@ std::vector<Shown> shown_values(const Device& device, bool verbose) {
   add_standard(device, lines);
   if (verbose) {
     lines.add("WEFT_OMP_IDENTITY", device.identity == IdentityWish::kOwn ? "own" : "worker");
+    lines.add("WEFT_OMP_STATS", device.stats ? "true" : "false");
     lines.add("WEFT_WORKERS", device.workers != 0 ? device.workers : device.procs);
     if (device.spin_us >= 0) lines.add("KMP_BLOCKTIME", std::to_string(device.spin_us) + "us");
   }

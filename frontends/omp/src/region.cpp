@@ -9,6 +9,7 @@
 #include "barrier.hpp"
 #include "icvs.hpp"
 #include "memory.hpp"
+#include "os/clock.hpp"
 #include "places.hpp"
 #include "runtime.hpp"
 #include "task_end.hpp"
@@ -122,10 +123,27 @@ int fill_places(Team& team, int n, bool outermost) {
   int have = 1;
   while (have < n) {
     Member& member = team.members[have];
-    if (member.thread == nullptr && !thread_start(member, &thread_main, outermost)) break;
+    if (member.thread == nullptr) {
+      if (!thread_start(member, &thread_main, outermost)) break;
+      team.members[0].thread->stats.add(Stat::kThreads);
+    }
     ++have;
   }
   return have;
+}
+
+// A region of n threads begins. `started`: how many threads its opener had started before.
+void count_region(Team& team, const Member& opener, int n, uint64_t started) {
+  Stats& stats = opener.thread->stats;
+  stats.add(n > 1 ? Stat::kRegions : Stat::kSerialRegions);
+  if (n > 1 && stats.of(Stat::kThreads) == started) stats.add(Stat::kHotRegions);
+  if (__builtin_expect(stats_wanted, 0)) team.began = rt::now_ns();
+}
+
+// Inside of another region its opener is counted there.
+void count_time(const Team& team) {
+  const auto threads = static_cast<uint64_t>(team.active_level > 1 ? team.n - 1 : team.n);
+  team.members[0].thread->stats.add(Stat::kRegionTime, threads * (rt::now_ns() - team.began));
 }
 
 // The team for n threads. Its threads that the region does not need wait on.
@@ -201,6 +219,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   Thread& thread = this_thread();
   Member& opener = *thread.member;
   Contention& contention = *opener.team->contention;
+  const uint64_t started = thread.stats.of(Stat::kThreads);
   if (n > 1) n = reserve(contention, icvs_of(opener).thread_limit, n);
   Team& team = *team_for(opener, n);
   Member& first = team.members[0];
@@ -212,6 +231,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
     n = there;
   }
   describe(team, opener, n, n > 1);
+  count_region(team, opener, n, started);
   team.gnu = wish.gnu;
   team.body = body;
   team.arg = arg;
@@ -258,6 +278,7 @@ void region_end() {
     const uint32_t all = gathered(others);
     wait_until(first, Work::kAny, [&team, all] { return team.ended.load(std::memory_order_acquire) == all; });
     team.contention->busy.fetch_sub(team.n - 1, std::memory_order_relaxed);
+    if (__builtin_expect(stats_wanted, 0)) count_time(team);
   }
   share_leave_last(first);
   if (__builtin_expect(team.cancelled.load(std::memory_order_relaxed), 0)) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "front/front.hpp"
+#include "stats.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
 #include "weft/block.h"
@@ -129,6 +130,7 @@ void after_fork_child() {
   if (weft_initialized()) workers = weft_worker_count();
   thread_table_unlock();
   lock.unlock();
+  stats_forget();
   // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
   // alone.
   if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);
@@ -140,6 +142,7 @@ void runtime_start() {
   if (started.load(std::memory_order_acquire)) return;
   const std::scoped_lock hold(lock);
   if (started.load(std::memory_order_relaxed)) return;
+  stats_start();
   const bool on_main = syscall(SYS_gettid) == getpid();
   if (weft_initialized() || (on_main && !front::may_adopt())) {
     initialize_here();

@@ -96,13 +96,19 @@ Task* steal(Member& member, Work work) {
     if (queue_has_tasks(queue)) {
       Task* task = queue_steal(queue);
       if (task != nullptr) {
-        if (work != Work::kDescendants || descends_from(task, member.task)) return task;
+        if (work != Work::kDescendants || descends_from(task, member.task)) {
+          thread.stats.add(Stat::kSteals);
+          return task;
+        }
         inbox_push(queue, task);
         wake(*team.members[victim].thread);
         if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
       }
     }
-    if (Task* task = inbox_pop(queue, work == Work::kDescendants ? member.task : nullptr)) return task;
+    if (Task* task = inbox_pop(queue, work == Work::kDescendants ? member.task : nullptr)) {
+      thread.stats.add(Stat::kSteals);
+      return task;
+    }
   }
   return nullptr;
 }
@@ -184,6 +190,7 @@ void count_child(Task& parent) {
 Task* task_create(Member& member, const TaskWish& wish) {
   Thread& thread = *member.thread;
   Task* parent = member.task;
+  thread.stats.add(Stat::kTasks);
   const size_t bytes = kHeader + wish.bytes;
   Task* task = new (block_acquire(thread, bytes)) Task;
   task->parent = parent;
@@ -236,6 +243,7 @@ bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferr
   } else if (runs_at_once(task)) {
     run_inline(member, task);
   } else if (!queue_task(member, task)) {
+    member.thread->stats.add(Stat::kTasksAtOnce);
     run_inline(member, task);
   }
 }
@@ -313,6 +321,9 @@ void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
   if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal;
   task->member = &member;
   task->icvs = parent->icvs;
+  Stats& stats = member.thread->stats;
+  stats.add(Stat::kTasks);
+  stats.add(Stat::kTasksAtOnce);
   member.task = task;
   body(arg);
   member.task = parent;

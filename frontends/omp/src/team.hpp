@@ -17,6 +17,7 @@
 
 #include "gather.hpp"
 #include "icv.hpp"
+#include "stats.hpp"
 #include "task.hpp"
 #include "weft/weft.h"
 
@@ -56,6 +57,7 @@ struct alignas(64) Thread {
   int push_limit = 0;
   void* llvm = nullptr;  // the LLVM layer's: threadprivate copies and the like
   void* gnu = nullptr;   // the GNU layer's
+  Stats stats;
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
   std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
@@ -125,6 +127,7 @@ struct alignas(64) Team {
   Contention* contention = nullptr;
   Icvs icvs;               // of the implicit tasks, until they change theirs
   Group* groups = nullptr;  // of its members: gather.hpp
+  uint64_t began = 0;      // where statistics are wanted: ns
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
   alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended the region, with all their tasks

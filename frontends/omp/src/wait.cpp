@@ -77,6 +77,7 @@ bool Parking::cancel() {
 
 void Parking::sleep() {
   Thread& thread = *member_.thread;
+  thread.stats.add(Stat::kSleeps);
   if (thread.unit != nullptr) {
     // Whatever resumes it but us is the program's, who means a suspension of its own: it is put back.
     unsigned others = 0;

@@ -84,14 +84,17 @@ template <class Done>
 void wait_until(Member& member, Work work, Done done) {
   unsigned rounds = 0;
   unsigned most = rounds_before_sleep(member);
+  IdleTime idle;
   bool searching = false;
   uint64_t since = 0;  // it looks on, or sleeps, in a team that may look at all; 0: no
   while (!done()) {
     if (work != Work::kNone && run_one(member, work, searching)) {
       searching = false;
       rounds = 0;
+      idle.ended(member, work);
       continue;
     }
+    idle.looked();
     if (++rounds < most) {
       rt::cpu_pause();
       if (rounds % 32 == 0 && worker_is_wanted()) most = 0;
@@ -108,12 +111,14 @@ void wait_until(Member& member, Work work, Done done) {
       since = most != 0 ? rt::now_ns() : 0;
       parking.sleep();
       if (since != 0) slept(*member.thread, since);
+      idle.looked();
       searching = true;
     }
     since = 0;
     rounds = 0;
     most = rounds_before_sleep(member);
   }
+  idle.ended(member, work);
   if (searching) hand_on_search(member);
 }
 
