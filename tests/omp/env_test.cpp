@@ -81,6 +81,9 @@ TEST(OmpEnv, SchedulesHaveModifiersAndChunks) {
   EXPECT_EQ(schedule("monotonic : dynamic,2").kind, Sched::kDynamic);
   EXPECT_FALSE(schedule("nonmonotonic:dynamic,2").monotonic);
   EXPECT_EQ(schedule("auto").kind, Sched::kAuto);
+  EXPECT_EQ(schedule("trapezoidal,3").kind, Sched::kTrapezoidal);
+  EXPECT_EQ(schedule("trapezoidal,3").chunk, 3);
+  EXPECT_NE(show_environment(read({{"OMP_SCHEDULE", "trapezoidal"}})->device, false).find("OMP_SCHEDULE = 'TRAPEZOIDAL,1'"), std::string::npos);
   for (const char* wrong : {"fast", "static,0", "static,-1", "static,", "static 4", "late:static", "4"}) expect_warning("OMP_SCHEDULE", wrong);
 }
 

@@ -15,7 +15,7 @@ const char* word(Bind bind) {
 std::string text_of(const Schedule& schedule) {
   static constexpr const char* kWords[] = {"STATIC", "STATIC", "DYNAMIC", "GUIDED", "AUTO"};
   std::string text = schedule.monotonic ? "MONOTONIC:" : "";
-  text += kWords[static_cast<size_t>(schedule.kind)];
+  text += schedule.kind == Sched::kTrapezoidal ? "TRAPEZOIDAL" : kWords[static_cast<size_t>(schedule.kind)];
   if (schedule.chunk != 0) text += "," + std::to_string(schedule.chunk);
   return text;
 }

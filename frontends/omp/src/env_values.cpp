@@ -34,7 +34,7 @@ bool only_word(Scan& text, const Named<Value> (&words)[n], Value& value) {
 constexpr Named<Sched> kKinds[] = {
     {"static", Sched::kStatic}, {"dynamic", Sched::kDynamic}, {"guided", Sched::kGuided}, {"auto", Sched::kAuto},
     // libomp's
-    {"trapezoidal", Sched::kGuided}, {"static_steal", Sched::kDynamic}};
+    {"trapezoidal", Sched::kTrapezoidal}, {"static_steal", Sched::kDynamic}};
 
 constexpr Named<Bind> kBinds[] = {{"primary", Bind::kPrimary}, {"master", Bind::kPrimary},
                                   {"close", Bind::kClose},     {"spread", Bind::kSpread}};

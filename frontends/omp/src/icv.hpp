@@ -15,8 +15,8 @@ namespace weft::omp {
 // Values of omp_proc_bind_t, also in both compilers' clauses.
 enum class Bind : int8_t { kFalse = 0, kTrue = 1, kPrimary = 2, kClose = 3, kSpread = 4 };
 
-// Values of omp_sched_t.
-enum class Sched : uint8_t { kStatic = 1, kDynamic = 2, kGuided = 3, kAuto = 4 };
+// Values of omp_sched_t; the last one, of Intel's compilers, is done as guided.
+enum class Sched : uint8_t { kStatic = 1, kDynamic = 2, kGuided = 3, kAuto = 4, kTrapezoidal = 101 };
 
 struct Schedule {
   Sched kind = Sched::kStatic;

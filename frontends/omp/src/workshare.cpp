@@ -119,7 +119,8 @@ LoopSpec runtime_spec(const Member& member, uint64_t trip) {
   spec.trip = trip;
   switch (schedule.kind) {
     case Sched::kDynamic: spec.deal = Deal::kDynamic; break;
-    case Sched::kGuided: spec.deal = Deal::kGuided; break;
+    case Sched::kGuided:
+    case Sched::kTrapezoidal: spec.deal = Deal::kGuided; break;
     case Sched::kStatic:
     case Sched::kAuto: spec.deal = Deal::kStatic; break;
   }

@@ -55,20 +55,24 @@ WEFT_OMP_NUMBER(omp_set_nested, "OMP_1.0")
 namespace {
 
 constexpr uint32_t kMonotonic = 0x80000000;  // omp_sched_monotonic
-constexpr uint32_t kTrapezoidal = 101;       // of Intel's compilers
-constexpr uint32_t kStaticSteal = 102;
+constexpr uint32_t kStaticSteal = 102;       // of Intel's compilers
 
 }  // namespace
 
 WEFT_OMP_API void omp_set_schedule(uint32_t kind, int chunk) {
   Schedule schedule{.monotonic = (kind & kMonotonic) != 0, .given = true, .chunk = std::max(chunk, 0)};
   kind &= ~kMonotonic;
-  if (kind == kTrapezoidal) kind = static_cast<uint32_t>(Sched::kGuided);
   if (kind == kStaticSteal) kind = static_cast<uint32_t>(Sched::kDynamic);
-  if (kind < static_cast<uint32_t>(Sched::kStatic) || kind > static_cast<uint32_t>(Sched::kAuto)) return;
+  if (kind > UINT8_MAX) return;
   schedule.kind = static_cast<Sched>(kind);
-  if (schedule.kind == Sched::kDynamic || schedule.kind == Sched::kGuided) schedule.chunk = std::max(schedule.chunk, 1);
-  if (schedule.kind == Sched::kAuto) schedule.chunk = 0;
+  switch (schedule.kind) {
+    case Sched::kStatic: break;
+    case Sched::kAuto: schedule.chunk = 0; break;
+    case Sched::kDynamic:
+    case Sched::kGuided:
+    case Sched::kTrapezoidal: schedule.chunk = std::max(schedule.chunk, 1); break;
+    default: return;
+  }
   callers_own_icvs().run_sched = schedule;
 }
 WEFT_OMP_GNU(omp_set_schedule, "OMP_3.0")
