@@ -26,6 +26,9 @@ WEFT_API int initialize(const weft_options_t* options);
 // workers have been freed, their pools are their owners'.
 WEFT_API int finalize();
 WEFT_API weft_unit_t primary();
+// The CPUs for workers, in the order in which they get them, where WEFT_WORKERS_CPUS says nothing. Context: before the runtime
+// is initialised; by one thread.
+WEFT_API void prefer_cpus(const int* cpus, int count);
 // The calling kernel thread becomes a ULT: worker/adopt.hpp. Whether that can be is told without the runtime too.
 WEFT_API bool may_adopt();
 WEFT_API int adopt_caller(weft_pool_t home);

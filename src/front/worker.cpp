@@ -72,6 +72,8 @@ int initialize(const weft_options_t* options) {
 
 int finalize() { return runtime_finalize_dropping(); }
 
+void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count); }
+
 bool may_adopt() { return adopt_unsupported() == nullptr; }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 weft_unit_t primary() { return to_handle(runtime.primary); }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <type_traits>
@@ -127,7 +128,10 @@ std::vector<Pu> choose_pus(const Options& options, const Topology* topology) {
   return select_pus(*topology, cpus);
 }
 
+CpuList preferred_cpus;  // runtime_prefer_cpus()
+
 void apply(Options& options, const weft_options_t* wishes) noexcept {
+  if (options.workers_cpus.size == 0) options.workers_cpus = preferred_cpus;
   if (wishes == nullptr) return;
   if (wishes->workers != 0) options.workers_count = static_cast<int>(wishes->workers);
   if (wishes->stack_size != 0) options.stack_size = wishes->stack_size;
@@ -478,6 +482,11 @@ int try_finalize(bool& again) noexcept {
 }
 
 }  // namespace
+
+void weft::rt::runtime_prefer_cpus(const int* cpus, int count) noexcept {
+  preferred_cpus.size = std::min(count, CpuList::kCapacity);
+  std::copy_n(cpus, preferred_cpus.size, preferred_cpus.cpus.begin());
+}
 
 int weft::rt::runtime_finalize_dropping() noexcept {
   if (!is_primary()) return WEFT_ERR_CONTEXT;

@@ -53,6 +53,9 @@ void worker_destroy(Worker* worker) noexcept;
 // Keeps the record of a worker that is no more, for the next one.
 void worker_retire(Worker* worker) noexcept;
 
+// The CPUs for workers where the options say nothing. Before the runtime starts.
+void runtime_prefer_cpus(const int* cpus, int count) noexcept;
+
 // The last weft_finalize(), whatever units are alive: they are dropped.
 int runtime_finalize_dropping() noexcept;
 

@@ -192,6 +192,31 @@ TEST(OmpEnv, LibompsAffinity) {
   for (const char* wrong : {"dense", "explicit", "granularity=huge,compact", "compact,1,2,3"}) expect_warning("KMP_AFFINITY", wrong);
 }
 
+TEST(OmpEnv, APartOfTheMachine) {
+  const auto cpus = [](const char* text) { return read({{"KMP_HW_SUBSET", text}})->device.cpus; };
+  EXPECT_EQ(cpus("1t"), (Place{0, 2, 4, 6}));
+  EXPECT_EQ(cpus("1s,2c,1t"), (Place{0, 2}));
+  EXPECT_EQ(cpus("1T,1S,1C"), Place{0});
+  EXPECT_EQ(cpus("2sX1c"), (Place{0, 1, 4, 5}));
+  EXPECT_EQ(cpus("1socket@1"), (Place{4, 5, 6, 7}));
+  EXPECT_EQ(cpus("*s, 1core@1"), (Place{2, 3, 6, 7}));
+  EXPECT_EQ(cpus(":1s,3t"), (Place{0, 1, 2}));
+  EXPECT_EQ(cpus(":3t@4"), (Place{4, 5, 6}));
+  EXPECT_EQ(cpus("1n").size(), 8u);  // of each socket
+  EXPECT_EQ(cpus(":1n"), (Place{0, 1, 2, 3}));
+  const auto is = read({{"KMP_HW_SUBSET", "1c"}, {"OMP_PLACES", "cores"}});
+  EXPECT_EQ(is->messages, "");
+  EXPECT_EQ(is->device.places, (PlaceList{{0, 1}, {4, 5}}));
+  EXPECT_EQ(is->device.procs, 4);
+  EXPECT_EQ(is->device.initial.nthreads, 4);
+  // Of what the process may use.
+  Machine some = two_sockets();
+  some.cpus = {1, 2, 3, 6};
+  EXPECT_EQ(read({{"KMP_HW_SUBSET", "1s,1t"}}, some)->device.cpus, (Place{1, 2}));
+  for (const char* wrong : {"s", "3s", "2t@1", "1s,1s", "1x", "1s,", "0c", "1c 1t", "4:c", "1q"})
+    expect_warning("KMP_HW_SUBSET", wrong);
+}
+
 TEST(OmpEnv, TheRest) {
   const auto is = read({{"OMP_THREAD_LIMIT", "9"}, {"KMP_ALL_THREADS", "5"}, {"OMP_DEFAULT_DEVICE", "2"}, {"OMP_NUM_TEAMS", "3"},
                         {"OMP_TEAMS_THREAD_LIMIT", "4"}, {"OMP_MAX_TASK_PRIORITY", "10"}, {"OMP_TARGET_OFFLOAD", "mandatory"},

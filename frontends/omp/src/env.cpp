@@ -110,6 +110,8 @@ constexpr Variable kVariables[] = {
     {"WEFT_OMP_VERBOSE", read_device_bool<&Device::verbose>, kSwitch},
     {"WEFT_OMP_STATS", read_device_bool<&Device::stats>, kSwitch},
     {"WEFT_OMP_IDENTITY", read_identity, "own or worker"},
+    // Before all that asks for the machine.
+    {"KMP_HW_SUBSET", read_hw_subset, "what this machine has, from sockets inwards, such as 1s,4c,1t"},
     {"WEFT_WORKERS", read_device_number<&Device::workers, 1>, kPositive},
     {"OMP_NUM_THREADS", read_num_threads, "a list of positive numbers"},
     {"OMP_SCHEDULE", read_schedule, "[monotonic:|nonmonotonic:]static, dynamic, guided or auto, and behind a comma the chunk"},

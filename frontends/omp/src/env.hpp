@@ -3,6 +3,7 @@
 //   env.cpp         which variables there are, and what follows from several of them together
 //   env_values.cpp  their grammar, but for places
 //   env_places.cpp  OMP_PLACES, GOMP_CPU_AFFINITY; env_kmp.cpp: KMP_AFFINITY and other KMP_ variables
+//   env_subset.cpp  KMP_HW_SUBSET
 //   env_machine.cpp what OMP_PLACES=cores and the like stand for on this machine
 //   env_show.cpp    OMP_DISPLAY_ENV
 //
@@ -59,7 +60,7 @@ std::vector<CpuPath> cpu_paths(const Machine& machine);  // of those that may be
 // What is known while the variables are read.
 struct Reading {
   Device& device;
-  const Machine& machine;
+  Machine machine;  // as much of it as is used
   std::string& messages;
   bool levels_given = false;   // OMP_MAX_ACTIVE_LEVELS
   bool nested_given = false;   // OMP_NESTED
@@ -86,6 +87,7 @@ bool read_switch(Scan& text, bool& on);
 bool read_size(Scan& text, size_t unit, size_t& bytes);
 bool read_places(Scan& text, Reading& reading);
 bool read_gomp_affinity(Scan& text, Reading& reading);
+bool read_hw_subset(Scan& text, Reading& reading);
 bool read_kmp_affinity(Scan& text, Reading& reading);
 bool read_blocktime(Scan& text, Reading& reading);
 bool read_library(Scan& text, Reading& reading);

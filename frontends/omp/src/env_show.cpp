@@ -1,3 +1,4 @@
+#include "affinity.hpp"
 #include "env.hpp"
 
 namespace weft::omp {
@@ -90,6 +91,7 @@ std::vector<Shown> shown_values(const Device& device, bool verbose) {
     lines.add("WEFT_OMP_IDENTITY", device.identity == IdentityWish::kOwn ? "own" : "worker");
     lines.add("WEFT_OMP_STATS", device.stats ? "true" : "false");
     lines.add("WEFT_WORKERS", device.workers != 0 ? device.workers : device.procs);
+    if (!device.cpus.empty()) lines.add("KMP_HW_SUBSET", text_of_cpus(device.cpus));
     if (device.spin_us >= 0) lines.add("KMP_BLOCKTIME", std::to_string(device.spin_us) + "us");
   }
   return lines.list;

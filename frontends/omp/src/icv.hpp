@@ -55,6 +55,7 @@ struct Device {
   bool bind_unset_after = false;   // OMP_PROC_BIND=…,unset: levels below the list are not bound
   std::vector<std::vector<int>> places;  // OMP_PLACES: CPUs of each; empty: none
   int procs = 1;                   // usable CPUs: affinity and quota
+  std::vector<int> cpus;           // KMP_HW_SUBSET: those that are used; empty: all
   int workers = 0;                 // WEFT_WORKERS; 0: procs
   bool cancel = false;             // cancel-var
   WaitPolicy wait = WaitPolicy::kHybrid;

@@ -59,12 +59,22 @@ void spread_workers() {
   }
 }
 
+// In the order in which workers get them; empty: the core's.
+std::vector<int> cpus_wanted() {
+  return device().cpus;
+}
+
 void initialize_here() {
   const bool first = !weft_initialized();
   weft_options_t options = {};
   options.workers = static_cast<unsigned>(device().workers);
+  const std::vector<int> cpus = cpus_wanted();
+  if (!cpus.empty()) {
+    front::prefer_cpus(cpus.data(), static_cast<int>(cpus.size()));
+    if (options.workers == 0 && !said("WEFT_WORKERS_CPUS")) options.workers = static_cast<unsigned>(device().procs);
+  }
   // A runtime that merely has been loaded leaves the program's threads on the CPUs where they are.
-  const bool bound = device().initial.bind != Bind::kFalse;
+  const bool bound = device().initial.bind != Bind::kFalse || !cpus.empty();
   if (!bound && !said("WEFT_WORKERS_BIND") && !said("WEFT_WORKERS_CPUS")) options.bind = -1;
   if (const int error = weft_initialize(&options); error != WEFT_OK) {
     std::fprintf(stderr, "weft: OpenMP cannot start: %s\n", weft_strerror(error));

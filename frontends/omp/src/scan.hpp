@@ -18,6 +18,7 @@ class Scan {
     skip_blanks();
     return x_rest.empty();
   }
+  std::string_view rest() const { return x_rest; }
   bool sees(char c) { return !at_end() && x_rest.front() == c; }
   bool take(char c) {
     if (!sees(c)) return false;
