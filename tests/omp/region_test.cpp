@@ -81,6 +81,34 @@ TEST_P(OmpRegion, NestedTeamsAreKeptAndRight) {
   }
 }
 
+TEST_P(OmpRegion, AListOfThreadsIsForTheLevelsInside) {
+  const std::vector<int> inner = {3, 2};
+  const auto none = [](Member&, void*) {};
+  std::atomic<int> seen[3] = {};
+  for (int round = 0; round < 2; ++round) {
+    for (auto& s : seen) s = 0;
+    std::atomic<int>* const at = seen;
+    parallel({.threads = 4, .inner_threads = &inner},
+             [](Member& outer, void* s) {
+               auto* const sum = static_cast<std::atomic<int>*>(s);
+               sum[0] += outer.team->n;
+               parallel({}, [](Member& member, void* t) {
+                 auto* const inside = static_cast<std::atomic<int>*>(t);
+                 inside[1] += member.team->n;
+                 // The last number is for all levels below.
+                 if (member.num == 0) inside[2] += parallel({}, [](Member&, void*) {}, nullptr) + threads_for(member, 0);
+               }, s);
+             }, at);
+    EXPECT_EQ(seen[0], 4 * 4);
+    EXPECT_EQ(seen[1], 4 * 3 * 3);
+    EXPECT_EQ(seen[2], 4 * (2 + 2));
+  }
+  // A region beside it, on the same team, has nothing of it.
+  const int usual = threads_for(this_member(), 0);
+  EXPECT_EQ(parallel({}, none, nullptr), usual);
+  in_parallel(4, [&](Member& member) { EXPECT_EQ(threads_for(member, 0), usual); });
+}
+
 thread_local int mine = 0;
 
 TEST_P(OmpRegion, ThreadLocalVariablesStayWithTheThread) {

@@ -189,6 +189,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.in_league = outer.in_league;
   team.contention = outer.contention;
   team.icvs = icvs_inside(icvs_of(opener), team.level);
+  team.inner_threads = outer.inner_threads.size() > 1 ? outer.inner_threads.subspan(1) : outer.inner_threads;
   change(team.arrived, 0u);
   change(team.ended, 0u);
   change(team.phase, 0u);
@@ -232,6 +233,11 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   }
   describe(team, opener, n, n > 1);
   count_region(team, opener, n, started);
+  if (__builtin_expect(wish.inner_threads != nullptr, 0)) {
+    team.own_inner_threads = *wish.inner_threads;
+    team.inner_threads = team.own_inner_threads;
+  }
+  if (__builtin_expect(!team.inner_threads.empty(), 0)) team.icvs.nthreads = team.inner_threads[0];
   team.gnu = wish.gnu;
   team.body = body;
   team.arg = arg;

@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "gather.hpp"
 #include "icv.hpp"
@@ -55,6 +57,7 @@ struct alignas(64) Thread {
   int push_bind = 0;
   int push_teams = 0;
   int push_limit = 0;
+  std::vector<int> push_inner;  // num_threads() with a list: the numbers behind the first
   void* llvm = nullptr;  // the LLVM layer's: threadprivate copies and the like
   void* gnu = nullptr;   // the GNU layer's
   Stats stats;
@@ -126,6 +129,9 @@ struct alignas(64) Team {
   int league_size = 1;     // omp_get_num_teams()
   Contention* contention = nullptr;
   Icvs icvs;               // of the implicit tasks, until they change theirs
+  // nthreads-var of the levels from here on, by num_threads() with a list, of this region or of one outside; empty: none
+  std::span<const int> inner_threads;
+  std::vector<int> own_inner_threads;  // where that is this region's
   Group* groups = nullptr;  // of its members: gather.hpp
   uint64_t began = 0;      // where statistics are wanted: ns
   // any member

@@ -1,5 +1,8 @@
 // parallel.cpp: parallel regions of clang's code, and who is asking.
+#include <algorithm>
 #include <cstdarg>
+#include <utility>
+#include <vector>
 
 #include "llvm/ident.hpp"
 #include "llvm/loop.hpp"
@@ -24,17 +27,30 @@ void run_call(Member& member, void* arg) {
   leave_loop(member);
 }
 
+[[gnu::noinline]] void fork_with_list(Thread& thread, RegionWish& wish, Call& call) {
+  const std::vector<int> inner = std::exchange(thread.push_inner, {});  // not the one of a region inside
+  wish.inner_threads = &inner;
+  parallel(wish, run_call, &call);
+}
+
 void fork(Thread& thread, Call& call) {
-  const RegionWish wish = {.threads = thread.push_threads, .bind = thread.push_bind};
+  RegionWish wish = {.threads = thread.push_threads, .bind = thread.push_bind};
   thread.push_threads = 0;
   thread.push_bind = 0;
+  if (__builtin_expect(!thread.push_inner.empty(), 0)) return fork_with_list(thread, wish, call);
   parallel(wish, run_call, &call);
 }
 
 void begin_serial(Thread& thread) {
   thread.push_threads = 0;
   thread.push_bind = 0;
+  thread.push_inner.clear();
   region_begin_serial();
+}
+
+void push_threads(Thread& thread, int threads) {
+  thread.push_threads = std::max(threads, 1);
+  thread.push_inner.clear();
 }
 
 void end_serial(Thread& thread) {
@@ -78,18 +94,22 @@ WEFT_OMP_API void __kmpc_end_serialized_parallel(Ident*, int32_t gtid) { end_ser
 
 // ---- for the next region
 
-WEFT_OMP_API void __kmpc_push_num_threads(Ident*, int32_t gtid, int32_t threads) {
-  thread_of(gtid).push_threads = threads > 0 ? threads : 1;
+WEFT_OMP_API void __kmpc_push_num_threads(Ident*, int32_t gtid, int32_t threads) { push_threads(thread_of(gtid), threads); }
+WEFT_OMP_API void __kmpc_pop_num_threads(Ident*, int32_t gtid) {
+  thread_of(gtid).push_threads = 0;
+  thread_of(gtid).push_inner.clear();
 }
-WEFT_OMP_API void __kmpc_pop_num_threads(Ident*, int32_t gtid) { thread_of(gtid).push_threads = 0; }
+// One number for each level of nesting; the last one is for those below, too.
+WEFT_OMP_API void __kmpc_push_num_threads_list(Ident*, int32_t gtid, uint32_t count, int32_t* threads) {
+  if (count == 0) return;
+  Thread& thread = thread_of(gtid);
+  push_threads(thread, threads[0]);
+  for (uint32_t i = 1; i < count; ++i) thread.push_inner.push_back(std::max(threads[i], 1));
+}
 
 // strict: a region that cannot have so many threads is to end, or to warn, with `message`. Ours can.
 WEFT_OMP_API void __kmpc_push_num_threads_strict(Ident* ident, int32_t gtid, int32_t threads, int, const char*) {
   __kmpc_push_num_threads(ident, gtid, threads);
-}
-// One number for each level of nesting: only the next one's can be kept.
-WEFT_OMP_API void __kmpc_push_num_threads_list(Ident* ident, int32_t gtid, uint32_t count, int32_t* threads) {
-  if (count > 0) __kmpc_push_num_threads(ident, gtid, threads[0]);
 }
 WEFT_OMP_API void __kmpc_push_num_threads_list_strict(Ident* ident, int32_t gtid, uint32_t count, int32_t* threads, int,
                                                       const char*) {
