@@ -115,7 +115,10 @@ WEFT_OMP_API void __kmpc_push_num_threads_list_strict(Ident* ident, int32_t gtid
                                                       const char*) {
   __kmpc_push_num_threads_list(ident, gtid, count, threads);
 }
-WEFT_OMP_API void __kmpc_push_proc_bind(Ident*, int32_t gtid, int bind) { thread_of(gtid).push_bind = bind; }
+WEFT_OMP_API void __kmpc_push_proc_bind(Ident*, int32_t gtid, int bind) {
+  constexpr int kPrimary = 5;  // clang's for proc_bind(primary); proc_bind(master) is as in omp.h
+  thread_of(gtid).push_bind = bind == kPrimary ? static_cast<int>(Bind::kPrimary) : bind;
+}
 
 // ---- who asks
 
