@@ -1,9 +1,12 @@
 // Places of regions' threads, as the program sees them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "affinity.hpp"
 #include "region.hpp"
 
 namespace {
@@ -23,10 +26,14 @@ void look(Member& member, void*) {
   seen[static_cast<size_t>(member.num)] = {member.place, icvs.place_first, icvs.place_count};
 }
 
-TEST(OmpPlacesOfRegions, FollowTheClauseOrTheVariable) {
-  // Before the first use. A machine with one CPU has one place.
+// Before the first use. A machine with one CPU has one place.
+int places_of_machine() {
   ::setenv("OMP_PLACES", "threads", 1);
-  const int places = static_cast<int>(device().places.size());
+  return static_cast<int>(device().places.size());
+}
+
+TEST(OmpPlacesOfRegions, FollowTheClauseOrTheVariable) {
+  const int places = places_of_machine();
   ASSERT_GE(places, 1);
   EXPECT_EQ(this_member().place, 0);
   const int n = 2 * places;
@@ -44,6 +51,25 @@ TEST(OmpPlacesOfRegions, FollowTheClauseOrTheVariable) {
   }
   parallel({.threads = n}, look, nullptr);
   for (const Seen& one : seen) EXPECT_EQ(one.count, places);
+}
+
+// Lines of OMP_DISPLAY_AFFINITY.
+long shown_by(int threads, Bind bind) {
+  testing::internal::CaptureStdout();
+  parallel({.threads = threads, .bind = static_cast<int>(bind)}, [](Member&, void*) {}, nullptr);
+  const std::string lines = testing::internal::GetCapturedStdout();
+  return std::count(lines.begin(), lines.end(), '\n');
+}
+
+TEST(OmpPlacesOfRegions, AreShownAgainByAllMembersWhenOneIsElsewhere) {
+  const int places = places_of_machine();
+  device().display_affinity = true;
+  EXPECT_EQ(shown_by(3, Bind::kPrimary), 3);
+  EXPECT_EQ(shown_by(3, Bind::kPrimary), 0);
+  EXPECT_EQ(shown_by(2, Bind::kPrimary), 2);
+  EXPECT_EQ(shown_by(2, Bind::kClose), places > 1 ? 2 : 0);  // where member 0 is as before
+  EXPECT_EQ(shown_by(2, Bind::kClose), 0);
+  device().display_affinity = false;
 }
 
 }  // namespace

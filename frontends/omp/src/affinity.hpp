@@ -15,8 +15,7 @@ void set_affinity_format(std::string_view format);
 // What the format says about a thread: %[[[0].]width]t, with t a letter or a name in braces. Null: a thread that we do not know.
 std::string affinity_text(std::string_view format, const Member* member);
 
-// Writes the line of the calling thread. For OMP_DISPLAY_AFFINITY: where Device::display_affinity is true, by each
-// thread that begins a region and has not written before, or is at another place than when it did.
+// Writes the line of the calling thread. For OMP_DISPLAY_AFFINITY, by threads that begin a region.
 void display_affinity(const Member* member);
 
 // Writes a line to stdout, in order with the program's own.

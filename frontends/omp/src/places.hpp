@@ -16,6 +16,9 @@ struct Placement {
 Placement placement_of(Bind bind, int num, int n, const Placement& parent);
 
 struct Member;
+struct Team;
+// Of member `num`, as the team's `bind` says. Context: the opener, or a member in the region.
+Placement placement_in(const Team& team, int num);
 // The member's place and its partition, as its team's `bind` says.
 // Context: the member, in its implicit task, before the region's body.
 void settle_member(Member& member);

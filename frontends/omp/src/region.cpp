@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+#include <vector>
 
 #include "affinity.hpp"
 #include "barrier.hpp"
@@ -22,14 +24,21 @@ namespace weft::omp {
 
 namespace {
 
-// OMP_DISPLAY_AFFINITY: once, and when the thread's place in the program has changed.
+[[gnu::noinline]] bool places_changed(Team& team) {
+  std::vector<int> places(static_cast<size_t>(team.n), -1);
+  for (int i = 0; team.settles && i < team.n; ++i) places[static_cast<size_t>(i)] = placement_in(team, i).place;
+  if (places == team.shown) return false;
+  team.shown = std::move(places);
+  return true;
+}
+
+// OMP_DISPLAY_AFFINITY: all members, where one's place has changed; else who comes from a region of another kind.
 [[gnu::noinline]] void tell_affinity(const Member& member) {
   Thread& thread = *member.thread;
-  if (thread.shown_level == member.team->level && thread.shown_threads == member.team->n && thread.shown_place == member.place)
-    return;
-  thread.shown_place = member.place;
-  thread.shown_level = member.team->level;
-  thread.shown_threads = member.team->n;
+  const Team& team = *member.team;
+  if (!team.shows && thread.shown_level == team.level && thread.shown_threads == team.n) return;
+  thread.shown_level = team.level;
+  thread.shown_threads = team.n;
   display_affinity(&member);
 }
 
@@ -199,6 +208,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   change(team.has_tasks, false);
   team.begins_with_loop = false;
   team.settles = false;
+  team.shows = false;
   team.first_share->next.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -244,6 +254,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   const Bind bind = icvs_of(opener).bind;
   team.bind = wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind;
   team.settles = !device().places.empty();
+  if (__builtin_expect(device().display_affinity, 0)) team.shows = places_changed(team);
   if (wish.loop != nullptr) {
     first.share = team.first_share;
     implicit_task_begin(first);

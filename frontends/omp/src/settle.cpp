@@ -4,13 +4,17 @@
 
 namespace weft::omp {
 
-void settle_member(Member& member) {
-  const Team& team = *member.team;
+Placement placement_in(const Team& team, int num) {
   // The opener waits in this region, so its place stands still.
   const Placement parent{team.opener != nullptr ? team.opener->place : -1, team.icvs.place_first, team.icvs.place_count};
-  const Placement mine = placement_of(team.bind, member.num, team.n, parent);
+  return placement_of(team.bind, num, team.n, parent);
+}
+
+void settle_member(Member& member) {
+  const Team& team = *member.team;
+  const Placement mine = placement_in(team, member.num);
   member.place = mine.place;
-  if (mine.first == parent.first && mine.count == parent.count) return;
+  if (mine.first == team.icvs.place_first && mine.count == team.icvs.place_count) return;
   Icvs& icvs = own_icvs(member);
   icvs.place_first = mine.first;
   icvs.place_count = mine.count;

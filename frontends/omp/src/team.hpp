@@ -47,7 +47,6 @@ struct alignas(64) Thread {
   // own
   int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
   int shown_threads = 0;
-  int shown_place = -1;
   Member* member = nullptr;  // in the innermost team
   FreeBlock* blocks[kBlockClasses] = {};
   unsigned block_counts[kBlockClasses] = {};
@@ -119,6 +118,7 @@ struct alignas(64) Team {
   Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
   bool begins_with_loop = false;  // members find themselves in that construct
   bool settles = false;    // its members are to find their places: places.hpp
+  bool shows = false;      // OMP_DISPLAY_AFFINITY: its members have other places than in its region before
   bool in_league = false;  // inside a teams construct
   int capacity = 0;        // places that there are
   Team* outer = nullptr;   // null: an initial task's
@@ -132,6 +132,7 @@ struct alignas(64) Team {
   // nthreads-var of the levels from here on, by num_threads() with a list, of this region or of one outside; empty: none
   std::span<const int> inner_threads;
   std::vector<int> own_inner_threads;  // where that is this region's
+  std::vector<int> shown;  // the places of `shows`
   Group* groups = nullptr;  // of its members: gather.hpp
   uint64_t began = 0;      // where statistics are wanted: ns
   // any member
