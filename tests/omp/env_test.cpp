@@ -134,6 +134,9 @@ TEST(OmpEnv, BindingIsAListThatMayEndInUnset) {
   EXPECT_EQ(unset->device.bind_list, (std::vector<Bind>{Bind::kSpread}));
   EXPECT_TRUE(unset->device.bind_unset_after);
   EXPECT_EQ(unset->device.initial.max_active_levels, kMostLevels);
+  EXPECT_EQ(on->device.teams_bind, Bind::kSpread);
+  EXPECT_EQ(read({{"KMP_TEAMS_PROC_BIND", "close"}})->device.teams_bind, Bind::kClose);
+  expect_warning("KMP_TEAMS_PROC_BIND", "close,spread");
   EXPECT_EQ(read({{"OMP_PROC_BIND", "unset"}})->device.bind_list.size(), 0u);
   for (const char* wrong : {"near", "true,close", "close,", "unset,close", "close spread"}) expect_warning("OMP_PROC_BIND", wrong);
 }

@@ -53,6 +53,25 @@ TEST(OmpPlacesOfRegions, FollowTheClauseOrTheVariable) {
   for (const Seen& one : seen) EXPECT_EQ(one.count, places);
 }
 
+TEST(OmpPlacesOfRegions, EachTeamOfALeagueHasItsPart) {
+  const int places = places_of_machine();
+  seen.clear();
+  league(places, 0, [](void*) {
+    Member& first = this_member();
+    seen.push_back({first.place, icvs_of(first).place_first, icvs_of(first).place_count});
+    // Its region's threads stay there.
+    parallel({.threads = 2}, [](Member& member, void*) { EXPECT_EQ(member.place, member.team->opener->place); }, nullptr);
+  }, nullptr);
+  ASSERT_EQ(seen.size(), static_cast<size_t>(places));
+  for (int i = 0; i < places; ++i) {
+    const Seen& one = seen[static_cast<size_t>(i)];
+    EXPECT_EQ(one.place, i);
+    EXPECT_EQ(one.first, i);
+    EXPECT_EQ(one.count, 1);
+  }
+  EXPECT_EQ(this_member().place, 0);
+}
+
 // Lines of OMP_DISPLAY_AFFINITY.
 long shown_by(int threads, Bind bind) {
   testing::internal::CaptureStdout();

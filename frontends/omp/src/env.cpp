@@ -123,6 +123,7 @@ constexpr Variable kVariables[] = {
     {"KMP_DEVICE_THREAD_LIMIT", read_thread_limit, kPositive},
     {"KMP_MAX_THREADS", read_thread_limit, kPositive},
     {"OMP_PROC_BIND", read_proc_bind, kAffinity},
+    {"KMP_TEAMS_PROC_BIND", read_teams_bind, "primary, close or spread"},
     {"KMP_AFFINITY", read_kmp_affinity, "[modifier,…]compact, scatter, balanced, explicit, none or disabled[,permute[,offset]]"},
     {"OMP_PLACES", read_places, "threads, cores, sockets, ll_caches or numa_domains, with a count in brackets or without, or a "
                                 "list of places such as {0:4},{4:4}, with CPUs that may be used"},

@@ -94,6 +94,7 @@ bool read_library(Scan& text, Reading& reading);
 bool read_num_threads(Scan& text, Reading& reading);
 bool read_schedule(Scan& text, Reading& reading);
 bool read_proc_bind(Scan& text, Reading& reading);
+bool read_teams_bind(Scan& text, Reading& reading);
 bool read_wait_policy(Scan& text, Reading& reading);
 bool read_spin_count(Scan& text, Reading& reading);
 bool read_display_env(Scan& text, Reading& reading);

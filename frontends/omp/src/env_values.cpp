@@ -126,6 +126,8 @@ bool read_proc_bind(Scan& text, Reading& reading) {
   return true;
 }
 
+bool read_teams_bind(Scan& text, Reading& reading) { return only_word(text, kBinds, reading.device.teams_bind); }
+
 bool read_wait_policy(Scan& text, Reading& reading) {
   static constexpr Named<WaitPolicy> kWords[] = {
       {"active", WaitPolicy::kActive}, {"passive", WaitPolicy::kPassive}, {"hybrid", WaitPolicy::kHybrid}};

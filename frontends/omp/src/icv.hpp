@@ -52,6 +52,7 @@ struct Device {
   Icvs initial;                    // of the initial tasks
   std::vector<int> nthreads_list;  // OMP_NUM_THREADS; [0] is in `initial`; empty: not given
   std::vector<Bind> bind_list;     // OMP_PROC_BIND; the same
+  Bind teams_bind = Bind::kSpread; // KMP_TEAMS_PROC_BIND: where the initial threads of a league are
   bool bind_unset_after = false;   // OMP_PROC_BIND=…,unset: levels below the list are not bound
   std::vector<std::vector<int>> places;  // OMP_PLACES: CPUs of each; empty: none
   int procs = 1;                   // usable CPUs: affinity and quota

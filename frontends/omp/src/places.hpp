@@ -22,5 +22,7 @@ Placement placement_in(const Team& team, int num);
 // The member's place and its partition, as its team's `bind` says.
 // Context: the member, in its implicit task, before the region's body.
 void settle_member(Member& member);
+// The same of an initial thread, among those of its league. Context: before its implicit task begins.
+void settle_initial(Member& first);
 
 }  // namespace weft::omp

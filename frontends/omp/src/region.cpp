@@ -336,6 +336,7 @@ void league(int teams, int limit, void (*body)(void* arg), void* arg) {
     team.contention = &contention;
     team.icvs = icvs_of(opener);
     if (limit > 0) team.icvs.thread_limit = limit;
+    settle_initial(first);
     thread.member = &first;
     begin_as_member(first);
     body(arg);

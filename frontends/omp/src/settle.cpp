@@ -20,4 +20,15 @@ void settle_member(Member& member) {
   icvs.place_count = mine.count;
 }
 
+void settle_initial(Member& first) {
+  Team& team = *first.team;
+  if (device().places.empty()) return;
+  const Placement parent{team.opener->place, team.icvs.place_first, team.icvs.place_count};
+  const Bind bind = team.icvs.bind == Bind::kFalse ? Bind::kFalse : device().teams_bind;
+  const Placement mine = placement_of(bind, team.league_num, team.league_size, parent);
+  first.place = mine.place;
+  team.icvs.place_first = mine.first;
+  team.icvs.place_count = mine.count;
+}
+
 }  // namespace weft::omp
