@@ -27,6 +27,7 @@ namespace {
 std::atomic<bool> started{false};
 std::mutex lock;
 unsigned workers = 1;
+bool begun_here = false;
 unsigned workers_before_fork = 0;  // in a child: it has one until it opens a region
 
 bool said(const char* variable) {
@@ -42,6 +43,18 @@ void settle_on_cpu(void* cpu) {
   CPU_ZERO(&one);
   CPU_SET(static_cast<size_t>(reinterpret_cast<uintptr_t>(cpu)), &one);
   if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof all, &all);
+}
+
+// Code that spins or blocks must not keep the others of its team from running: that is how OpenMP's threads are used, and
+// libraries spin outside of regions too, for what somebody holds who is in one. Also where somebody else has begun the runtime,
+// with neither. What the system refuses the core reports by its information calls.
+void let_others_run() {
+  weft_preemption_info_t preemption;
+  if (!said("WEFT_PREEMPTION") && weft_preemption_info(&preemption) == WEFT_OK && preemption.mode == WEFT_PREEMPTION_OFF)
+    weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);
+  weft_blocking_info_t blocking;
+  if (!said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF)
+    weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
 }
 
 void spread_workers() {
@@ -80,14 +93,12 @@ void initialize_here() {
     std::fprintf(stderr, "weft: OpenMP cannot start: %s\n", weft_strerror(error));
     std::abort();
   }
-  if (!first) return;
-  if (options.bind == -1) spread_workers();
+  begun_here = first;
+  workers = weft_worker_count();
+  if (first && options.bind == -1) spread_workers();
   // As the threads themselves wait: wait.hpp.
   if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(kPatience);
-  // Code that spins or blocks must not keep the others of its team from running. What the system refuses the core reports by
-  // its information calls.
-  if (!said("WEFT_PREEMPTION")) weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);
-  if (!said("WEFT_BLOCKING")) weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
+  let_others_run();
 }
 
 // The thread that stands in for the main thread, where that is not the first to come.
@@ -162,7 +173,6 @@ void runtime_start() {
     // the kernel thread.
     if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
   }
-  workers = weft_worker_count();
   [[maybe_unused]] static const int registered = pthread_atfork(&before_fork, &after_fork_parent, &after_fork_child);
   started.store(true, std::memory_order_release);
 }
@@ -178,5 +188,6 @@ void workers_complete() {
 }
 
 int worker_count() { return static_cast<int>(workers); }
+bool workers_stay() { return begun_here; }
 
 }  // namespace weft::omp

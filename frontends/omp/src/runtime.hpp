@@ -13,5 +13,7 @@ void workers_complete();
 
 // How many workers the core has.
 int worker_count();
+// Nobody ends them: where somebody else has begun the runtime, they may be Argobots' execution streams.
+bool workers_stay();
 
 }  // namespace weft::omp

@@ -50,7 +50,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   attr.name = "OpenMP thread";
   attr.stack_size = device().stack_size != 0 ? device().stack_size : default_stack();
   attr.identity = wanted_identity();
-  if (outermost && member.num < worker_count()) {
+  if (outermost && workers_stay() && member.num < worker_count()) {
     attr.worker = weft_worker_get(static_cast<unsigned>(member.num));
     attr.pinned = true;
   }
