@@ -1,0 +1,60 @@
+/* signals.c: events that a signal handler fulfils, on whatever kernel thread the signal meets. */
+#include <omp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kRounds = 300 };
+
+static omp_event_handle_t event;
+static sem_t made;
+
+static void handler(int number) {
+  (void)number;
+  omp_fulfill_event(event);
+}
+
+static void* send(void* arg) {
+  for (int i = 0; i < kRounds; ++i) {
+    while (sem_wait(&made) != 0) continue;
+    if (i % 3 == 0) usleep(200); /* the others sleep */
+    kill(getpid(), SIGUSR1);
+  }
+  return arg;
+}
+
+int main(void) {
+  sigset_t mine, before;
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGUSR1);
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+  CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && sem_init(&made, 0, 0) == 0);
+  pthread_t sender;
+  CHECK(pthread_sigmask(SIG_BLOCK, &mine, &before) == 0);
+  CHECK(pthread_create(&sender, NULL, send, NULL) == 0);
+  CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+  int ran = 0, after = 0;
+  for (int i = 0; i < kRounds; ++i) {
+    int x = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    {
+      omp_event_handle_t new_one;
+#pragma omp task detach(new_one) depend(out : x) shared(ran, x)
+      {
+        x = 1;
+        ++ran;
+        event = new_one;
+        sem_post(&made);
+      }
+#pragma omp task depend(in : x) shared(after, x)
+      after += x;
+    }
+  }
+  CHECK(ran == kRounds && after == kRounds);
+  CHECK(pthread_join(sender, NULL) == 0);
+  return check_end();
+}
