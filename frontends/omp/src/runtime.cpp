@@ -1,7 +1,6 @@
 #include "runtime.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "front/front.hpp"
+#include "home.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
@@ -35,16 +35,6 @@ bool said(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// Puts whoever carries the worker on a CPU of its own, and leaves it free to be moved. The kernel wakes a thread where it was
-// last, or where its waker is: two that began on one CPU, and wake each other, may stay there for good.
-void settle_on_cpu(void* cpu) {
-  cpu_set_t all, one;
-  if (sched_getaffinity(0, sizeof all, &all) != 0) return;  // more CPUs than it holds: then there is room enough
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<size_t>(reinterpret_cast<uintptr_t>(cpu)), &one);
-  if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof all, &all);
-}
-
 // Code that spins or blocks must not keep the others of its team from running: that is how OpenMP's threads are used, and
 // libraries spin outside of regions too, for what somebody holds who is in one. Also where somebody else has begun the runtime,
 // with neither. What the system refuses the core reports by its information calls.
@@ -55,21 +45,6 @@ void let_others_run() {
   weft_blocking_info_t blocking;
   if (!said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF)
     weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
-}
-
-void spread_workers() {
-  cpu_set_t all;
-  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-  std::vector<unsigned> cpus;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
-  }
-  for (unsigned i = 0; i < weft_worker_count(); ++i) {
-    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
-    attr.worker = weft_worker_get(i);
-    attr.pinned = true;
-    weft_ult_create(settle_on_cpu, reinterpret_cast<void*>(uintptr_t{cpus[i % cpus.size()]}), &attr, nullptr);
-  }
 }
 
 // In the order in which workers get them; empty: the core's.
@@ -95,7 +70,7 @@ void initialize_here() {
   }
   begun_here = first;
   workers = weft_worker_count();
-  if (first && options.bind == -1) spread_workers();
+  if (first && options.bind == -1) homes_give();
   // As the threads themselves wait: wait.hpp.
   if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(kPatience);
   let_others_run();

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "front/front.hpp"
+#include "home.hpp"
 #include "os/cpu_yield.hpp"
 #include "os/futex.hpp"
 #include "runtime.hpp"
@@ -40,6 +41,7 @@ bool look_on(Thread& thread, uint64_t* since) {
     thread.patient = false;
     return false;
   }
+  go_home();  // two that look on at one CPU never sleep there
   thread.patient = rt::cpu_yield();
   return thread.patient;
 }
@@ -84,6 +86,8 @@ void Parking::sleep() {
     weft_suspend();
     for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
     if (others != 0) weft_resume(thread.unit);
+    // Whoever looks for a while has a worker to itself, which then has slept too.
+    if (rounds_before_sleep(member_) != 0) go_home();
   } else {
     while (const uint32_t parked = thread.parked.load(std::memory_order_acquire)) {
       rt::futex_wait(thread.parked, parked);

@@ -1,0 +1,22 @@
+// home.hpp: where workers are not bound, each has a CPU where it is at home: so that two of them do not stay on one.
+//
+// The kernel wakes a thread where it was last, or, if somebody is there, where its waker is. Two workers that wake each other may
+// so come to one CPU, whatever else is busy or idle; and since one of them sleeps whenever the other runs, nothing seems wrong
+// there, and they stay: each region then takes what they look for each other before they sleep, some 80 µs.
+// Rejected: binding (a runtime that merely has been loaded leaves the CPUs to the kernel, and to other programs); yielding while
+// one looks (the CPU may go to another program, for milliseconds).
+#pragma once
+
+namespace weft::omp {
+
+// Each worker gets its home, and goes there. Context: the core has just started, its workers are not bound.
+void homes_give();
+
+// CPU of a worker; -1: it has none.
+int home_of(unsigned worker);
+
+// The caller's worker goes home, if it is at the home of another one that is there too. Whoever carries it may be moved afterwards
+// as before. Context: a ULT that has slept, or looks on.
+void go_home();
+
+}  // namespace weft::omp

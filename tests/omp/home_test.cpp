@@ -1,0 +1,69 @@
+// Workers that are not bound, and the CPUs where they are at home.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "home.hpp"
+#include "runtime.hpp"
+#include "team.hpp"
+#include "weft/weft.h"
+
+namespace {
+
+using namespace weft::omp;
+
+int cpu_now() {
+  unsigned cpu = 0;
+  syscall(SYS_getcpu, &cpu, nullptr, nullptr);
+  return static_cast<int>(cpu);
+}
+
+struct Trip {
+  int other;  // CPU
+  int after = -1;
+  bool free = false;  // the affinity is what it was
+};
+
+// As the kernel does it to a worker that it wakes beside its waker.
+void go_away_and_home(void* arg) {
+  Trip& trip = *static_cast<Trip*>(arg);
+  cpu_set_t all, one;
+  sched_getaffinity(0, sizeof all, &all);
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(trip.other), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  sched_setaffinity(0, sizeof all, &all);
+  go_home();
+  trip.after = cpu_now();
+  sched_getaffinity(0, sizeof one, &one);
+  trip.free = CPU_EQUAL(&one, &all) != 0;
+}
+
+TEST(OmpHome, AWorkerAtTheHomeOfAnotherGoesToItsOwn) {
+  this_thread();
+  std::set<int> cpus;
+  for (int i = 0; i < worker_count(); ++i) cpus.insert(home_of(static_cast<unsigned>(i)));
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU, or the workers are bound";
+  EXPECT_EQ(cpus.size(), static_cast<size_t>(worker_count()));
+  bool came = false;
+  // The kernel may move it at any moment: once is enough.
+  for (int i = 0; i < 20 && !came; ++i) {
+    Trip trip{home_of(0)};
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(1);
+    attr.pinned = true;
+    weft_unit_t unit = nullptr;
+    ASSERT_EQ(weft_ult_create(go_away_and_home, &trip, &attr, &unit), WEFT_OK);
+    weft_join(unit);
+    weft_free(&unit);
+    EXPECT_TRUE(trip.free);
+    came = trip.after == home_of(1);
+  }
+  EXPECT_TRUE(came);
+  EXPECT_EQ(home_of(100000), -1);
+}
+
+}  // namespace
