@@ -182,6 +182,9 @@ bool interrupts_section() {
 
 void fence_everywhere() { membarrier_all(); }
 
+// Where the kernel refuses, weft_initialize() says so.
+void prepare_fences() { static_cast<void>(membarrier_register()); }
+
 void set_idle_patience(uint64_t ns) { runtime.idle_patience_ns.store(ns, std::memory_order_relaxed); }
 
 void poll() {

@@ -47,6 +47,9 @@ void let_others_run() {
     weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
 }
 
+// When it is loaded the process has one thread, as a rule.
+[[gnu::constructor]] void prepare() { front::prepare_fences(); }
+
 // In the order in which workers get them; empty: the core's.
 std::vector<int> cpus_wanted() {
   return device().cpus;
