@@ -48,6 +48,21 @@ TEST(OmpPlaces, SpreadWithMoreThreadsThanPlaces) {
   EXPECT_EQ(all(Bind::kSpread, 4, {-1, 0, 2}), "0[0+1] 0[0+1] 1[1+1] 1[1+1]");
 }
 
+// How many come before each at its place.
+std::string before(Bind bind, int n, const Placement& parent) {
+  std::string text;
+  for (int i = 0; i < n; ++i) text += std::to_string(placement_of(bind, i, n, parent).before);
+  return text;
+}
+
+TEST(OmpPlaces, ThreadsOfAPlaceAreNumbered) {
+  EXPECT_EQ(before(Bind::kPrimary, 4, {5, 0, 8}), "0123");
+  EXPECT_EQ(before(Bind::kClose, 8, {5, 0, 8}), "00000000");
+  EXPECT_EQ(before(Bind::kClose, 7, {1, 0, 3}), "0120101");
+  EXPECT_EQ(before(Bind::kSpread, 5, {-1, 0, 2}), "01201");
+  EXPECT_EQ(before(Bind::kSpread, 2, {-1, 0, 8}), "00");
+}
+
 TEST(OmpPlaces, NoneOrNoBinding) {
   EXPECT_EQ(all(Bind::kFalse, 2, {3, 0, 8}), "-1 -1");
   EXPECT_EQ(all(Bind::kClose, 2, {-1, 0, 0}), "-1 -1");

@@ -16,11 +16,15 @@ struct Parts {
 
 // How many places behind the parent's: one each, or with more threads than places as many each as it takes.
 int places_behind(int num, int n, int places) { return n <= places ? num : Parts{n, places}.of(num); }
+int before(int num, int n, int places) {
+  const Parts parts{n, places};
+  return n <= places ? 0 : num - parts.begin(parts.of(num));
+}
 
 Placement spread(int num, int n, int at, const Placement& parent) {
   if (n > parent.count) {
     const int place = parent.first + (at + places_behind(num, n, parent.count)) % parent.count;
-    return {place, place, 1};
+    return {place, place, 1, before(num, n, parent.count)};
   }
   const Parts parts{parent.count, n};
   const int part = (parts.of(at) + num) % n;
@@ -35,10 +39,12 @@ Placement placement_of(Bind bind, int num, int n, const Placement& parent) {
   const int inside = parent.place - parent.first;
   const int at = inside >= 0 && inside < parent.count ? inside : 0;
   switch (bind) {
-    case Bind::kPrimary: return {parent.first + at, parent.first, parent.count};
+    case Bind::kPrimary: return {parent.first + at, parent.first, parent.count, num};
     case Bind::kSpread: return spread(num, n, at, parent);
-    default: return {parent.first + (at + places_behind(num, n, parent.count)) % parent.count, parent.first, parent.count};
+    default: break;
   }
+  const int place = parent.first + (at + places_behind(num, n, parent.count)) % parent.count;
+  return {place, parent.first, parent.count, before(num, n, parent.count)};
 }
 
 }  // namespace weft::omp

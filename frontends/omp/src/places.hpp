@@ -10,6 +10,7 @@ struct Placement {
   // its place-partition-var
   int first;
   int count;
+  int before = 0;  // threads of the team with lower numbers that have the same place
 };
 
 // Thread `num` of `n`, under the parent's partition and place (-1: it is at the partition's first one). kTrue is as kClose.
@@ -19,7 +20,7 @@ struct Member;
 struct Team;
 // Of member `num`, as the team's `bind` says. Context: the opener, or a member in the region.
 Placement placement_in(const Team& team, int num);
-// The member's place and its partition, as its team's `bind` says.
+// The member's place and its partition, as its team's `bind` says, to which its thread goes.
 // Context: the member, in its implicit task, before the region's body.
 void settle_member(Member& member);
 // The same of an initial thread, among those of its league. Context: before its implicit task begins.

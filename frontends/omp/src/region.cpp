@@ -10,6 +10,7 @@
 #include "affinity.hpp"
 #include "barrier.hpp"
 #include "icvs.hpp"
+#include "keep.hpp"
 #include "memory.hpp"
 #include "os/clock.hpp"
 #include "places.hpp"
@@ -342,6 +343,7 @@ void league(int teams, int limit, void (*body)(void* arg), void* arg) {
     body(arg);
     region_end();
   }
+  if (!device().places.empty()) keep_at_place(this_member(), 0);
 }
 
 bool cancel_region(Member& member) {

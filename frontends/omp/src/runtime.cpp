@@ -13,6 +13,7 @@
 
 #include "front/front.hpp"
 #include "home.hpp"
+#include "keep.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
@@ -52,7 +53,9 @@ void let_others_run() {
 
 // In the order in which workers get them; empty: the core's.
 std::vector<int> cpus_wanted() {
-  return device().cpus;
+  if (!places_bind()) return device().cpus;
+  const int place = device().initial.place_first;
+  return cpus_for_workers(device().workers > 0 ? device().workers : device().procs, place);
 }
 
 void initialize_here() {
@@ -74,6 +77,7 @@ void initialize_here() {
   begun_here = first;
   workers = weft_worker_count();
   if (first && options.bind == -1) homes_give();
+  keep_begin();
   // As the threads themselves wait: wait.hpp.
   if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(kPatience);
   let_others_run();
@@ -116,8 +120,11 @@ void after_fork_parent() {
 
 void after_fork_child() {
   threads_forget_all_but(forking);
+  keep_forget();
   if (forking != nullptr) {
     forking->unit = weft_initialized() ? weft_self() : nullptr;
+    forking->kept = nullptr;
+    forking->kept_at = -1;
     for (Member* member = forking->member; member != nullptr; member = member->outer) {
       member->team->n = 1;
       member->inner = nullptr;
@@ -133,6 +140,14 @@ void after_fork_child() {
   // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
   // alone.
   if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);
+}
+
+// As their parent's were.
+void bind_workers() {
+  if (!places_bind() || !begun_here) return;
+  const int place = forking != nullptr ? std::max(forking->member->place, 0) : 0;
+  const std::vector<int> cpus = cpus_for_workers(worker_count(), place);
+  for (unsigned i = 0; i < workers && !cpus.empty(); ++i) weft_worker_bind(weft_worker_get(i), cpus[i % cpus.size()]);
 }
 
 }  // namespace
@@ -163,6 +178,8 @@ void workers_complete() {
     if (weft_worker_create(nullptr, &worker) != WEFT_OK) break;  // it goes on with fewer
   }
   workers_before_fork = 0;
+  bind_workers();
+  keep_begin();
 }
 
 int worker_count() { return static_cast<int>(workers); }

@@ -1,4 +1,5 @@
 // settle.cpp: what a member does first in a region, where there are places.
+#include "keep.hpp"
 #include "places.hpp"
 #include "team.hpp"
 
@@ -14,6 +15,7 @@ void settle_member(Member& member) {
   const Team& team = *member.team;
   const Placement mine = placement_in(team, member.num);
   member.place = mine.place;
+  keep_at_place(member, mine.before);
   if (mine.first == team.icvs.place_first && mine.count == team.icvs.place_count) return;
   Icvs& icvs = own_icvs(member);
   icvs.place_first = mine.first;
@@ -29,6 +31,7 @@ void settle_initial(Member& first) {
   first.place = mine.place;
   team.icvs.place_first = mine.first;
   team.icvs.place_count = mine.count;
+  keep_at_place(first, 0);
 }
 
 }  // namespace weft::omp

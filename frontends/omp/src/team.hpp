@@ -60,6 +60,8 @@ struct alignas(64) Thread {
   void* llvm = nullptr;  // the LLVM layer's: threadprivate copies and the like
   void* gnu = nullptr;   // the GNU layer's
   Stats stats;
+  weft_pool_t kept = nullptr;  // where it stays: keep.hpp; null: anywhere
+  int kept_at = -1;            // the place
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
   std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "icvs.hpp"
+#include "keep.hpp"
 #include "llvm/thread_end.hpp"
 #include "memory.hpp"
 #include "region.hpp"
@@ -122,7 +123,8 @@ void drop_initial_team(Thread& thread) {
   give_initial_team(*thread);
   if (unit != nullptr) {
     weft_key_set(unit_key(), thread);
-  } else {
+    keep_at_place(*thread->member, 0);
+  } else {  // it is bound in its first region
     kernel_thread = thread;
     pthread_setspecific(kernel_key(), thread);
   }
@@ -158,6 +160,8 @@ Thread* thread_create() {
     place.store(thread, std::memory_order_release);
   }
   thread->unit = nullptr;
+  thread->kept = nullptr;
+  thread->kept_at = -1;
   thread->shown_level = -1;
   return thread;
 }
