@@ -135,6 +135,11 @@ WEFT_API int run(weft_unit_t unit);
 WEFT_API void poll();
 // Whether the caller's worker has something else to run. False on a thread that is none of Weft's.
 WEFT_API bool others_wait();
+// What sched_yield() is to a ULT with an identity of its own: other units run first. One without might hold what is its
+// worker's, an allocator's cache say. `calls`: how often it has called: now and then units that wait at other workers are
+// looked for, since a worker whose ULTs wait in this way is never idle. False: nothing has been done: the caller is another,
+// or nothing waits, or a section of Weft's has called. Context: any.
+WEFT_API bool yield_as_thread(unsigned calls);
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();

@@ -217,6 +217,8 @@ Unit* sched_pick(Sched* sched, Worker* worker) noexcept {
   return pick_other(sched, worker);
 }
 
+Unit* sched_steal(Sched* sched, Worker* worker) noexcept { return steal(sched, worker); }
+
 bool sched_pools_empty(Sched* sched) noexcept {
   for (size_t i = 0; i < sched->pool_count; ++i) {
     if (sched->pools[i]->size() != 0) return false;

@@ -65,6 +65,8 @@ void scheds_forget_users() noexcept;
 
 // The next unit by the policy of a built-in scheduler; null: nothing found in one pass. Guard up.
 Unit* sched_pick(Sched* sched, Worker* worker) noexcept;
+// Of other workers alone, and of pools behind the first. Precondition: Sched::steals_lanes. Guard up.
+Unit* sched_steal(Sched* sched, Worker* worker) noexcept;
 bool sched_pools_empty(Sched* sched) noexcept;
 // Whether it may finish, or be replaced, if it shall.
 bool sched_done(Sched* sched) noexcept;

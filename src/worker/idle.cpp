@@ -470,6 +470,19 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
   for_each_other(nullptr, [](Worker* each) { wake_if_asleep(each); });
 }
 
+Unit* take_from_others(Worker* worker) noexcept {
+  Sched* sched = worker->sched;
+  const bool thief = !sched->user && sched->steals_lanes && worker->parent == nullptr && !is_suspended(worker);
+  if (!thief || lanes_empty(worker)) return nullptr;
+  Search search(worker, sched);
+  Unit* unit = sched_steal(sched, worker);
+  if (unit == nullptr) {
+    help_ourselves(worker);
+    unit = sched_steal(sched, worker);
+  }
+  return search.found(unit);
+}
+
 bool anybody_hungry() noexcept { return runtime.hungry.load(std::memory_order_seq_cst) > 0; }
 
 // Whether some thief sleeps, and so cannot ask again.

@@ -338,6 +338,9 @@ bool anybody_hungry() noexcept;
 // The caller has slept for so long, and has seen no worker awake. Looks whether anything is left that could wake
 // one. Returns after how much longer that is to be asked again, 0: never. Defined by inspect/.
 uint64_t all_asleep(uint64_t slept_ns) noexcept;
+// For a ULT that waits by yielding: a unit that waits at another worker, taken as by an idle one. Null: there is none, or this
+// worker's scheduler takes none. Guard up.
+Unit* take_from_others(Worker* worker) noexcept;
 // The owner's answer to attention::kHungry.
 void feed_the_hungry(Worker* worker) noexcept;
 
