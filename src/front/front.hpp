@@ -140,6 +140,9 @@ WEFT_API bool others_wait();
 // looked for, since a worker whose ULTs wait in this way is never idle. False: nothing has been done: the caller is another,
 // or nothing waits, or a section of Weft's has called. Context: any.
 WEFT_API bool yield_as_thread(unsigned calls);
+// Another number as soon as a tick has interrupted the caller's kernel thread, or it goes on on another one: then a system call
+// that has ended with EINTR may have done so for that. 0: the caller is none of Weft's, or a section of its own. Context: any.
+WEFT_API uint64_t tick_mark();
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();

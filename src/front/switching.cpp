@@ -196,6 +196,16 @@ bool yield_as_thread(unsigned calls) {
   return some;
 }
 
+uint64_t tick_mark() {
+  if (!klt_register_valid() || klt_register_load<kKltGuard, uint32_t>() != 0) return 0;
+  Worker* worker = guard_enter();
+  const Klt* self = klt_self();
+  const auto tid = static_cast<uint64_t>(self->tid.load(std::memory_order_relaxed));
+  const uint64_t mark = tid << 32 | self->ticks.load(std::memory_order_relaxed);
+  guard_leave(worker);
+  return mark;
+}
+
 bool interrupts_section() {
   if (!klt_register_valid()) return false;
   // Without a worker, or a unit: it sleeps, or runs a scheduler.

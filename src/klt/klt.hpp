@@ -111,6 +111,7 @@ struct Klt {
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   KltWatch watch;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
+  std::atomic<uint32_t> ticks{0};  // owner KLT: how many have interrupted its thread
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed

@@ -118,6 +118,8 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     int, siginfo_t* info, void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
+  std::atomic<uint32_t>& ticks = klt_self()->ticks;
+  ticks.store(ticks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (san::kSignalsComeLate) {
     // ThreadSanitizer's state may be half changed: no more than a note can be left.
     klt_register_or32<kKltAttention>(attention::kPreempt);

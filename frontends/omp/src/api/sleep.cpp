@@ -1,0 +1,97 @@
+// sleep.cpp: sleep() and its kin, before the C library's. A tick of preemption ends such a call with EINTR, as any signal with a
+// handler does, and the kernel does not restart it: a thread that sleeps would wake early, since somebody has waited for its
+// worker. Of what a tick has cut short the rest is slept; what a signal of the program's has ends as ever.
+//
+// They have no versions: see yield.cpp. The sleep itself is the C library's, where threads are cancelled.
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "export.hpp"
+#include "front/front.hpp"
+
+namespace {
+
+constexpr long kSecond = 1'000'000'000;
+
+using ClockNanosleep = int(clockid_t, int, const timespec*, timespec*);
+ClockNanosleep* next_sleep() {
+  static auto* const found = reinterpret_cast<ClockNanosleep*>(dlsym(RTLD_NEXT, "clock_nanosleep"));
+  return found;
+}
+
+timespec sum(const timespec& a, const timespec& b) {
+  timespec result{a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
+  if (result.tv_nsec >= kSecond) {
+    ++result.tv_sec;
+    result.tv_nsec -= kSecond;
+  }
+  return result;
+}
+
+// Until `end`; nothing where that is over.
+timespec left_until(const timespec& end, clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  timespec left{end.tv_sec - now.tv_sec, end.tv_nsec - now.tv_nsec};
+  if (left.tv_nsec < 0) {
+    --left.tv_sec;
+    left.tv_nsec += kSecond;
+  }
+  return left.tv_sec >= 0 ? left : timespec{};
+}
+
+int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
+  const bool relative = (flags & TIMER_ABSTIME) == 0;
+  const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
+                       wish->tv_sec > INT64_MAX / 4;
+  uint64_t mark = strange ? 0 : weft::front::tick_mark();
+  if (mark == 0) return next_sleep()(clock, flags, wish, rest);
+  // A while is a while, even if somebody sets the clock meanwhile.
+  if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
+  timespec end = *wish;
+  if (relative) {
+    timespec now{};
+    if (clock_gettime(clock, &now) != 0) return errno;
+    end = sum(now, *wish);
+  }
+  while (true) {
+    const int error = next_sleep()(clock, TIMER_ABSTIME, &end, nullptr);
+    if (error != EINTR) return error;
+    const uint64_t now = weft::front::tick_mark();
+    if (now == mark) {
+      if (relative && rest != nullptr) *rest = left_until(end, clock);
+      return EINTR;
+    }
+    mark = now;
+  }
+}
+
+}  // namespace
+
+WEFT_OMP_API int clock_nanosleep(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
+  return sleep_on(clock, flags, wish, rest);
+}
+
+WEFT_OMP_API int nanosleep(const timespec* wish, timespec* rest) {
+  const int error = sleep_on(CLOCK_REALTIME, 0, wish, rest);
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+WEFT_OMP_API int usleep(useconds_t microseconds) {
+  const timespec wish{static_cast<time_t>(microseconds / 1'000'000), static_cast<long>(microseconds % 1'000'000) * 1000};
+  return nanosleep(&wish, nullptr);
+}
+
+WEFT_OMP_API unsigned sleep(unsigned seconds) {
+  const timespec wish{static_cast<time_t>(seconds), 0};
+  timespec rest{};
+  // As many seconds as were not slept, the last one if it was not slept to the half.
+  if (sleep_on(CLOCK_REALTIME, 0, &wish, &rest) == 0) return 0;
+  return static_cast<unsigned>(rest.tv_sec) + (rest.tv_nsec >= kSecond / 2 ? 1 : 0);
+}
