@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,7 @@ enum class Mode { kPlain, kForkJoin, kPinned };
 struct Sample {
   double value = 0;  // in the unit that is reported
   double cpu_s = 0;  // CPU seconds of the whole process during the measured part
+  double ideal = 0;  // what nobody could be faster than, where that is known
 };
 
 [[noreturn]] inline void fail(const char* what) {
@@ -54,7 +56,7 @@ inline double clock_s(clockid_t clock) {
 inline double wall_s() { return clock_s(CLOCK_MONOTONIC); }
 inline double cpu_s() { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
 
-// The CPUs of this run, one per worker; filled by Setup.
+// The CPUs of this run, one per worker (but see Setup::pin()); filled by Setup.
 inline std::vector<int> cpus;
 
 // The calling kernel thread, from now on, to the CPU of that worker.
@@ -81,6 +83,7 @@ class Setup {
   double seconds() const { return seconds_; }
   const std::string& text(const char* key) const { return params_.at(key); }
   long number(const char* key) const { return std::strtol(params_.at(key).c_str(), nullptr, 0); }
+  bool has(const char* key) const { return params_.count(key) != 0; }
 
   // One result. `more` are parameters of this row alone, `note` says how it was got.
   void report(const char* unit, Sample sample, const Params& more = {},
@@ -94,9 +97,9 @@ class Setup {
     const std::string version = note.empty() ? BENCH_VERSION : BENCH_VERSION "; " + note;
     std::printf(
         "{\"benchmark\": \"%s\", \"library\": \"%s\", \"workers\": %d, \"params\": {%s}, "
-        "\"unit\": \"%s\", \"value\": %.6g, \"cpu_s\": %.4f, \"version\": %s}\n",
+        "\"unit\": \"%s\", \"value\": %.6g, \"cpu_s\": %.4f, \"ideal\": %.6g, \"version\": %s}\n",
         BENCH_NAME, BENCH_LIBRARY, workers_, params.c_str(), unit, sample.value, sample.cpu_s,
-        quoted(version).c_str());
+        sample.ideal, quoted(version).c_str());
     std::fflush(stdout);
   }
 
@@ -129,21 +132,24 @@ class Setup {
     }
   }
 
-  // The first `workers_` CPUs that we may use: the same ones for every library.
+  // The first CPUs that we may use, the same ones for every library: as many as workers, unless a
+  // parameter `cpus` says that those share fewer.
   void pin() const {
+    const int wanted =
+        has("cpus") ? std::min(static_cast<int>(number("cpus")), workers_) : workers_;
     cpu_set_t allowed;
     cpu_set_t chosen;
     CPU_ZERO(&chosen);
     check(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "sched_getaffinity");
     int found = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE && found < workers_; ++cpu) {
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < wanted; ++cpu) {
       if (CPU_ISSET(cpu, &allowed)) {
         CPU_SET(cpu, &chosen);
         cpus.push_back(cpu);
         ++found;
       }
     }
-    check(found == workers_, "fewer CPUs than workers");
+    check(found == wanted && found > 0, "fewer CPUs than asked for");
     check(sched_setaffinity(0, sizeof chosen, &chosen) == 0, "sched_setaffinity");
   }
 

@@ -1,7 +1,7 @@
 """What is measured, and what is to be reached. run.py runs it, report.py draws it."""
 
 LIBRARIES = ["weft", "weft_unaware", "weft_worker", "weft_abt", "argobots", "massivethreads", "qthreads", "lace", "libfork",
-             "tbb", "boost_fiber", "libgomp", "libomp", "pthread", "go"]
+             "tbb", "boost_fiber", "libgomp", "libomp", "weft_clang", "bolt", "pthread", "go"]
 
 TITLES = {
     "create_join_ult": "Create and join ULTs, 256 in flight",
@@ -34,7 +34,26 @@ TITLES = {
     "identity_create_join": "Create and join ULTs with identities of their own, 256 in flight",
     "identity_preempt": "One preemption of a ULT with an identity of its own",
     "identity_memory": "Memory of a control block that is ready for a ULT",
+    "omp_flat": "OpenMP: a construct of a region, empty",
+    "omp_nested_8x8": "OpenMP: 8 empty regions of 8 threads each in a region of 8",
+    "omp_nested_4x4": "OpenMP: a region that adds 1000 numbers, in a region, per inner one",
+    "omp_task_fib": "OpenMP: Fibonacci by tasks, per task",
+    "omp_insufficient": "OpenMP: an outer loop with fewer iterations than threads",
+    "omp_unbalanced": "OpenMP: inner loops of unequal length",
+    "omp_deep": "OpenMP: the same work below more and more levels of regions",
+    "omp_fftw": "OpenMP: a loop of two-dimensional transforms by FFTW with OpenMP",
+    "omp_blas": "OpenMP: a loop of matrix products by OpenBLAS with OpenMP",
+    "omp_cholesky": "OpenMP: Cholesky factorisation by tasks that open regions",
+    "omp_nas_cg": "NAS CG: conjugate gradients, a barrier behind each short loop",
+    "omp_nas_ep": "NAS EP: random pairs, one region",
+    "omp_nas_ft": "NAS FT: three-dimensional Fourier transforms, few large regions",
+    "omp_nas_mg": "NAS MG: multigrid, many regions, large and tiny",
 }
+
+
+def cpus(benchmark, workers, params):
+    """How many CPUs a case needs: one for each worker, but OpenMP threads may share them."""
+    return int(params.get("cpus", workers)) if benchmark.startswith("omp_") else workers
 
 
 def synchronisation_cases():
@@ -85,6 +104,44 @@ def blocking_cases():
             yield "block_overhead", 2, {"kernel": kernel, "mode": mode}
 
 
+def omp_cases():
+    """workers: the threads that the program asks for."""
+    two = {"cpus": "2"}
+    for wait in ("active", "hybrid", "passive"):
+        yield "omp_flat", 2, {"what": "parallel", "wait": wait, "identity": "own", **two}
+    yield "omp_flat", 2, {"what": "parallel", "wait": "hybrid", "identity": "worker", **two}
+    for what in ("barrier", "reduction", "task_barrier"):
+        yield "omp_flat", 2, {"what": what, "wait": "hybrid", "identity": "own", **two}
+    for what in ("parallel", "barrier", "reduction", "task_barrier"):
+        for identity in ("own", "worker"):
+            yield "omp_flat", 8, {"what": what, "wait": "hybrid", "identity": identity, **two}
+    for wait in ("active", "passive"):
+        yield "omp_flat", 8, {"what": "parallel", "wait": wait, "identity": "own", **two}
+    for cpus_used in ("1", "2"):
+        for wait, identity in (("active", "own"), ("hybrid", "own"), ("passive", "own"), ("hybrid", "worker")):
+            yield "omp_nested_8x8", 8, {"wait": wait, "identity": identity, "cpus": cpus_used}
+    for identity in ("own", "worker"):
+        yield "omp_nested_4x4", 4, {"wait": "hybrid", "identity": identity, **two}
+    for workers in (1, 2):
+        yield "omp_task_fib", workers, {"n": "27"}
+    for outer in ("1", "3", "8", "16"):
+        yield "omp_insufficient", 16, {"outer": outer, **two}
+    for alpha in ("0.1", "1", "10"):
+        yield "omp_unbalanced", 16, {"alpha": alpha, **two}
+    for depth in ("2", "3", "4", "5"):
+        yield "omp_deep", 4, {"depth": depth, **two}
+    for outer in ("1", "3"):
+        for n in ("64", "256"):
+            yield "omp_fftw", 8, {"outer": outer, "n": n, **two}
+        for n in ("128", "512"):
+            yield "omp_blas", 8, {"outer": outer, "n": n, **two}
+    yield "omp_cholesky", 4, {"n": "12", **two}
+    for kernel in ("cg", "ep", "ft", "mg"):
+        yield f"omp_nas_{kernel}", 2, {"class": "W", **two}
+    for kernel in ("cg", "mg"):  # less work, as many regions
+        yield f"omp_nas_{kernel}", 2, {"class": "S", **two}
+
+
 def cases():
     """Yields (benchmark, workers, params); params are given to the programs as --param."""
     for join in ("oldest_first", "newest_first", "by_scheduler"):
@@ -112,6 +169,7 @@ def cases():
     for kind in ("signal_yield", "klt_switching"):
         yield "identity_preempt", 1, {"kind": kind, "interval_us": "1000"}
     yield "identity_memory", 1, {"n": "1000"}
+    yield from omp_cases()
 
 
 # Where a library would take minutes it gets a smaller problem: the row says so in its params.
@@ -137,11 +195,14 @@ LEFT_OUT = [
     ("cond_pingpong", {"sides": "apart"}, "massivethreads", "it cannot hold a thread on a worker"),
     ("channel_pingpong", {"capacity": "0"}, "qthreads", "a full/empty bit word holds one element"),
 ]
+LEFT_OUT += [(benchmark, {"identity": "worker"}, library, "its threads have an identity each")
+             for benchmark in ("omp_flat", "omp_nested_8x8", "omp_nested_4x4") for library in ("libgomp", "libomp")]
 
 # What Weft is to reach: benchmark, workers (None: any), params, and either
 #   ("at_most", value)                    in the unit of the row,
 #   ("faster", library, factor)           than that library's median, or
-#   ("times", params of another row, f)   at most f times Weft's own row with these params.
+#   ("times", params of another row, f)   at most f times Weft's own row with these params, or
+#   ("ideal", f)                          at most f times what nobody could be faster than.
 TARGETS = [
     ("create_join_ult", 1, {"d": "0", "join": "oldest_first"}, ("at_most", 12)),
     ("create_join_ult", 1, {"d": "0", "join": "oldest_first"}, ("faster", "argobots", 3)),
@@ -192,7 +253,28 @@ TARGETS = [
     ("identity_preempt", 1, {"kind": "signal_yield"}, ("times", {"kind": "klt_switching"}, 1)),
     ("identity_memory", 1, {"what": "all"}, ("faster", "pthread", 1 / 1.1)),
     ("identity_memory", 1, {"what": "user"}, ("at_most", 10)),
+    ("omp_flat", 2, {"what": "parallel", "wait": "active"}, ("at_most", 250)),
+    ("omp_flat", 2, {"what": "parallel", "wait": "hybrid"}, ("at_most", 250)),
+    ("omp_flat", 2, {"what": "parallel", "wait": "active"}, ("faster", "libomp", 4)),
+    ("omp_flat", 2, {"what": "parallel", "wait": "hybrid"}, ("faster", "libomp", 4)),
+    ("omp_flat", 2, {"what": "parallel", "wait": "passive"}, ("faster", "libomp", 1)),
+    ("omp_flat", 8, {"wait": "hybrid", "identity": "own"}, ("at_most", 1200)),
+    ("omp_flat", 8, {"wait": "hybrid", "identity": "worker"}, ("at_most", 800)),
+    ("omp_nested_8x8", 8, {"wait": "hybrid", "identity": "own", "cpus": "1"}, ("at_most", 4000)),
+    ("omp_nested_8x8", 8, {"wait": "hybrid", "identity": "own", "cpus": "2"}, ("at_most", 8000)),
+    ("omp_nested_8x8", 8, {"wait": "hybrid", "identity": "worker", "cpus": "1"}, ("at_most", 3000)),
+    ("omp_nested_8x8", 8, {"wait": "hybrid", "identity": "worker", "cpus": "2"}, ("at_most", 6000)),
+    ("omp_nested_4x4", 4, {"identity": "own"}, ("at_most", 1100)),
+    ("omp_nested_4x4", 4, {"identity": "worker"}, ("at_most", 800)),
+    ("omp_task_fib", 1, {"n": "27"}, ("at_most", 20)),
+    ("omp_task_fib", 2, {"n": "27"}, ("at_most", 12)),
+    ("omp_insufficient", None, {}, ("ideal", 1.15)),
+    ("omp_unbalanced", None, {}, ("ideal", 1.15)),
+    ("omp_deep", None, {}, ("ideal", 1.15)),
 ]
+# Where nothing is nested, and nobody waits long: no slower than the others.
+TARGETS += [(f"omp_nas_{kernel}", 2, {}, ("faster", library, 0.99))
+            for kernel in ("cg", "ep", "ft", "mg") for library in ("libgomp", "libomp")]
 
 
 # And ahead of each of these in every case of:
@@ -200,6 +282,8 @@ AHEAD = {
     "cond_pingpong": ("pthread", "argobots", "boost_fiber"),
     "barrier": ("pthread", "argobots", "boost_fiber"),
     "rwlock_read": ("pthread", "argobots"),
+    **{benchmark: ("libgomp", "libomp", "bolt") for benchmark in (
+        "omp_nested_8x8", "omp_insufficient", "omp_unbalanced", "omp_deep", "omp_fftw", "omp_blas", "omp_cholesky")},
 }
 TARGETS += [(benchmark, None, {}, ("faster", library, 1))
             for benchmark, libraries in AHEAD.items() for library in libraries]
@@ -249,6 +333,8 @@ def _limit(goal, row, rows):
 
     if goal[0] == "at_most":
         return goal[1], "≤ %g" % goal[1]
+    if goal[0] == "ideal":
+        return (row["ideal"] * goal[1], "≤ %g× ideal" % goal[1]) if row["ideal"] else None
     if goal[0] == "faster":
         other, factor, text = median(goal[1], row["workers"], row["params"]), 1 / goal[2], \
             "%g× %s" % (goal[2], goal[1])
@@ -262,8 +348,9 @@ def _limit(goal, row, rows):
 
 
 def references(row):
-    """What others have measured of the like: a list of (value, text)."""
-    return [(value, text) for benchmark, params, value, text in REFERENCES
+    """What others have measured of the like, and what nobody could be faster than: a list of (value, text)."""
+    ideal = [(row["ideal"], "ideal")] if row["ideal"] else []
+    return ideal + [(value, text) for benchmark, params, value, text in REFERENCES
             if benchmark == row["benchmark"] and within(params, row["params"])]
 
 

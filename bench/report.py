@@ -11,6 +11,7 @@ NAMES = {"weft": "Weft", "weft_unaware": "Weft, not aware of blocking", "weft_wo
          "argobots": "Argobots", "massivethreads": "MassiveThreads",
          "qthreads": "Qthreads", "lace": "Lace", "libfork": "libfork", "tbb": "oneTBB",
          "boost_fiber": "Boost.Fiber", "libgomp": "libgomp", "libomp": "libomp",
+         "weft_clang": "Weft, by clang", "bolt": "BOLT",
          "pthread": "pthreads", "go": "Go"}
 
 STYLE = """
@@ -178,7 +179,8 @@ def section(benchmark, rows, all_rows):
         group = sorted(group, key=lambda row: (row["library"] != "weft", row["median"] is None,
                                                row["median"] or 0))
         text = label(dict(params))
-        parts.append(f'<h3>{workers} worker{"s" if workers > 1 else ""}'
+        unit = "OpenMP thread" if benchmark.startswith("omp_") else "worker"
+        parts.append(f'<h3>{workers} {unit}{"s" if workers > 1 else ""}'
                      f'{": " + escape(text) if text else ""}</h3>')
         parts.append(plot(group, all_rows))
         parts.append(f"<details><summary>table</summary>{table(group, all_rows)}</details>")
@@ -211,7 +213,7 @@ def notes():
     return """<ul>
 <li>Bars are medians over the runs, whiskers the least and the greatest; <b>logarithmic scale</b>,
 shorter is better. Green dashed lines are what Weft is to reach, grey ones what others have measured
-elsewhere.</li>
+elsewhere, or (ideal) what nobody could be faster than on these CPUs.</li>
 <li>Each run is a process of its own on the same CPUs, with as many threads; libraries take turns
 with Weft; every kernel checks its result.</li>
 <li>CPU s are the seconds of CPU time of the process in the measured part: some libraries spin while

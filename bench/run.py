@@ -37,9 +37,10 @@ class Rows:
                 tuple(sorted(result["params"].items())))
 
     def add(self, result):
-        row = self.rows.setdefault(self.key(result), {"values": [], "cpu": [], "last": result})
+        row = self.rows.setdefault(self.key(result), {"values": [], "cpu": [], "ideal": [], "last": result})
         row["values"].append(result["value"])
         row["cpu"].append(result["cpu_s"])
+        row["ideal"].append(result.get("ideal", 0))
         row["last"] = result
 
     def fail(self, benchmark, library, workers, params, error):
@@ -58,12 +59,13 @@ class Rows:
                 "params": dict(params), "unit": row["last"]["unit"],
                 "median": statistics.median(values), "min": min(values), "max": max(values),
                 "runs": len(values), "cpu_s": statistics.median(row["cpu"]),
+                "ideal": statistics.median(row["ideal"]),
                 "version": row["last"]["version"]})
         for failure in self.failures.values():
             rows.append({
                 "benchmark": failure["benchmark"], "library": failure["library"],
                 "workers": failure["workers"], "params": failure["params"], "unit": "",
-                "median": None, "min": None, "max": None, "runs": 0, "cpu_s": None,
+                "median": None, "min": None, "max": None, "runs": 0, "cpu_s": None, "ideal": None,
                 "version": "FAILED: " + failure["error"]})
         order = {name: i for i, name in enumerate(matrix.TITLES)}
         libraries = {name: i for i, name in enumerate(matrix.LIBRARIES)}
@@ -91,7 +93,7 @@ class Runner:
                    "--seconds", str(self.options.seconds)]
         for key, value in params.items():
             command += ["--param", f"{key}={value}"]
-        cpus = self.cpus[:workers]
+        cpus = self.cpus[:matrix.cpus(benchmark, workers, params)]
         start = time.monotonic()
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT,
@@ -119,6 +121,7 @@ class Runner:
         print(f"{benchmark} workers={workers} {params}: "
               f"{'weft against ' if has_weft else ''}{' '.join(peers)}", flush=True)
         if not has_weft and not peers:
+            print("  left out: not built (see bench/README.md)")
             return
         slow = set()
         for _ in range(self.options.rounds):
@@ -192,7 +195,8 @@ def quick(benchmark, params):
     if benchmark == "uts" and params["tree"] != "T1":
         return None
     smaller = {"fib": {"n": "25"}, "idle_cpu": {"for": "2"}, "memory_per_ult": {"n": "20000"},
-               "timer_lateness": {"n": "20000", "for": "1"}}
+               "timer_lateness": {"n": "20000", "for": "1"}, "omp_task_fib": {"n": "20"},
+               "omp_cholesky": {"n": "4"}, "omp_nas_ep": {"class": "S"}}
     return {**params, **smaller.get(benchmark, {})}
 
 
@@ -213,7 +217,7 @@ def main():
             continue
         if options.workers not in (None, workers):
             continue
-        if workers > len(runner.cpus):
+        if matrix.cpus(benchmark, workers, params) > len(runner.cpus):
             print(f"{benchmark} workers={workers}: left out, fewer CPUs")
             continue
         runner.case(benchmark, workers, params)

@@ -11,7 +11,8 @@ deb=("${install[@]}" dpkg-dev debhelper lintian)
 test=("${install[@]}" bpftool libbpf-dev libgtest-dev gdb valgrind spin clang-19 gfortran
   libssl-dev libpython3-dev libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4
   libfftw3-dev libopenblas-openmp-dev python3-sklearn)
-bench=("${run[@]}" bpftool libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19)
+bench=("${run[@]}" bpftool libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19
+  libfftw3-dev libopenblas-openmp-dev)
 
 case "${1:-}" in
   run) packages=("${run[@]}") ;;
