@@ -76,6 +76,8 @@ bool preempt_relays() noexcept;
 bool preempt_relay(Klt* self, Worker* worker, bool from_timer) noexcept;
 // In the place of preempt_arm()'s timer.
 void preempt_relay_arm(Klt* carrier, Worker* worker, uint64_t now) noexcept;
+// This tick leaves no more than a note: the process's goes on all the same.
+void preempt_relay_noted(Klt* self, Worker* worker) noexcept;
 // It leads no longer, if it did: it sleeps, or what it runs is left alone while others could use ticks.
 void preempt_resign(Worker* worker) noexcept;
 bool preempt_should_resign(const Worker* worker) noexcept;

@@ -142,6 +142,12 @@ bool preempt_relay(Klt* self, Worker* worker, bool from_timer) noexcept {
   return false;
 }
 
+// Whoever is to act on the note may end before, and the worker then sleep, or it may wait where it is for somebody who needs ticks.
+// At the runtime's end the worker may be gone.
+void preempt_relay_noted(Klt* self, Worker* worker) noexcept {
+  if (!preempt_off() && relay.leader.load(std::memory_order_relaxed) == worker) preempt_relay_arm(self, worker, now_ns());
+}
+
 void preempt_resign(Worker* worker) noexcept {
   // Sequentially consistent, pairs with whoever begins to need ticks, or gets a worker that does, and then looks whether
   // there is a leader: either that one sees none, or we see it.

@@ -202,6 +202,7 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   weft_preemption_t kind = kind_of(unit);
   if (!preemption_allowed(self)) {
     klt_register_or32<kKltAttention>(attention::kPreempt);
+    if (preempt_relays()) preempt_relay_noted(self, worker);
     return;
   }
   if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) {

@@ -38,6 +38,7 @@ void tick_inside(Klt* self, uint32_t guard) noexcept {
   if (worker == nullptr) return tick_without_worker(self);
   if (klt_current() != nullptr) {
     self->attention.fetch_or(attention::kPreempt, std::memory_order_relaxed);
+    if (preempt_relays()) preempt_relay_noted(self, worker);
   } else if (guard == kGuardResting) {
     preempt_rest(worker);  // preempt_goes_on() comes when it wakes
   } else {

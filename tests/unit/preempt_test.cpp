@@ -376,6 +376,26 @@ TEST_P(PreemptRelay, ALeaderThatIsNoMore) {
   }
 }
 
+// The note that it has is for whoever lowers the guard, which it does no more before it sleeps.
+TEST_P(PreemptRelay, ALeaderThatSleepsWithATickNoted) {
+  std::atomic<bool> flag{false};
+  const weft_unit_attr_t here = on_worker(1), there = on_worker(0);
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  Call leads([&] {
+    spin_for(milliseconds(5));
+    // One round of ticks is under way when the last one comes: it takes more of them to get to it.
+    for (int i = 0; i < 6; ++i) calls.push_back(std::make_unique<Call>([&] { spin_until(flag); }));
+    calls.push_back(std::make_unique<Call>([&] { flag = true; }));
+    for (const auto& call : calls) units.push_back(call->ult(&there));
+    static_cast<void>(weft::rt::guard_enter());
+    spin_for(milliseconds(3));
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  });
+  weft_unit_t unit = leads.ult(&here);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
 // ---- when there are ticks
 
 class PreemptMode : public OneWorkerTest {};
