@@ -233,7 +233,8 @@ Unit* take_next_captive(Worker* worker) noexcept {
 }
 
 // The same of any unit in the pools that the worker's scheduler takes from: of those in one pool the oldest, of the pools one after
-// the other. Null: there is none, or it is not for us to choose.
+// the other. Whatever is requested of it: a cancellation it finds itself, and a move can wait for the next time. Null: there is none,
+// or it is not for us to choose.
 Unit* take_any_captive(Worker* worker) noexcept {
   const Sched* sched = worker->sched;
   if (sched->user || scheduler_has_its_turn(worker)) return nullptr;
@@ -246,10 +247,12 @@ Unit* take_any_captive(Worker* worker) noexcept {
     const auto look = [](weft_unit_t handle, void* arg) {
       auto& first = *static_cast<Unit**>(arg);
       Unit* unit = from_handle(handle);
-      if (first == nullptr && may_pass_scheduler(unit) && is_asleep_in(unit)) first = unit;
+      if (first == nullptr && is_asleep_in(unit)) first = unit;
     };
     pool->for_each(look, &found);
-    if (found != nullptr && pool->try_remove(worker, found)) return found;
+    if (found == nullptr || !pool->try_remove(worker, found)) continue;
+    if (unit_is(found, flag::kFront)) note_worker_of_front_unit(worker, found);
+    return found;
   }
   return nullptr;
 }

@@ -209,11 +209,9 @@ bool runs_on_this_klt(const Unit* unit) noexcept {
   return captive == nullptr || captive == klt_self();
 }
 
-// For front-ends: where their unit has run last.
 [[gnu::always_inline]] inline void note_where(Worker* worker, Unit* unit) noexcept {
   if (!unit_is(unit, flag::kFront)) return;
-  const bool here = unit->pool.load(std::memory_order_relaxed)->lane_owner == worker;
-  unit->inside.store(here ? 0 : kRanOn | worker->index, std::memory_order_relaxed);
+  note_worker_of_front_unit(worker, unit);
   if (__builtin_expect(unit_is(unit, flag::kWatched), 0) && runs_on_this_klt(unit)) {
     tell_watcher(worker, unit, UnitEvent::kRun);
   }

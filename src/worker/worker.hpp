@@ -313,6 +313,12 @@ bool scheduler_has_its_turn(const Worker* worker) noexcept;
 // Whether a unit can be taken out of the ring without the scheduler: nothing is requested of it, nor to be noted.
 bool may_pass_scheduler(const Unit* unit) noexcept;
 
+// Of a front-end's unit: where it has run last.
+inline void note_worker_of_front_unit(const Worker* worker, Unit* unit) noexcept {
+  const bool here = unit->pool.load(std::memory_order_relaxed)->lane_owner == worker;
+  unit->inside.store(here ? 0 : kRanOn | worker->index, std::memory_order_relaxed);
+}
+
 // ---- idleness ---------------------------------------------------------------------------------
 
 // After units became visible to others: wakes as many sleepers as can use them.

@@ -70,9 +70,9 @@ class OneLockMalloc : public WorkersTest {
     ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
   }
 
-  static void churn_in_ults(const weft_unit_attr_t& attr) {
+  static void churn_in_ults(const weft_unit_attr_t& attr, weft_fn fn = [](void*) { churn(); }) {
     std::vector<weft_unit_t> units(64);
-    for (auto& unit : units) ASSERT_TRUE(ok(weft_ult_create([](void*) { churn(); }, nullptr, &attr, &unit)));
+    for (auto& unit : units) ASSERT_TRUE(ok(weft_ult_create(fn, nullptr, &attr, &unit)));
     EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   }
 };
@@ -101,6 +101,15 @@ TEST_P(OneLockMalloc, PreemptedInsideWithAnIdentity) {
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.identity = WEFT_IDENTITY_OWN;
   churn_in_ults(attr);
+}
+
+// Such a one is not taken out of its turn otherwise, because one that has not begun would end there.
+TEST_P(OneLockMalloc, PreemptedInsideAfterACancellation) {
+  tick();
+  churn_in_ults(WEFT_UNIT_ATTR_INIT, [](void*) {
+    EXPECT_TRUE(ok(weft_cancel(weft_self())));
+    churn();
+  });
 }
 
 TEST_P(OneLockMalloc, PreemptedInsideFromASharedPool) {
