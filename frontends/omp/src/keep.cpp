@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -114,7 +115,9 @@ class Builder {
     weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
     attr.worker = weft_worker_get(worker);
     attr.pinned = true;
-    weft_ult_create(carry_out, new Order(std::move(orders_[worker])), &attr, nullptr);
+    if (weft_ult_create(carry_out, new Order(std::move(orders_[worker])), &attr, nullptr) == WEFT_OK) return;
+    std::fprintf(stderr, "weft: OpenMP: out of memory (to bind worker %u to its places)\n", worker);
+    std::abort();
   }
 
   std::vector<Workers> all_;
