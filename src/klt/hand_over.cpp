@@ -162,7 +162,8 @@ void set_hand_over_hook(HandOverHook new_hook) noexcept {
 
 void give_begin(Klt* self) noexcept {
   // Whom it gives the worker to is chosen already, and must not be let out before it has it.
-  const bool before = self->passes_gate.exchange(true, std::memory_order_relaxed);
+  const bool before = self->passes_gate.load(std::memory_order_relaxed);
+  self->passes_gate.store(true, std::memory_order_relaxed);
   Take none = Take::kNone;
   // Acquire, pairs with the release of a taker's retraction.
   for (unsigned spins = 0; !self->take.compare_exchange_weak(none, Take::kGiving, std::memory_order_acquire);) {

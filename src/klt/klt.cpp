@@ -91,19 +91,25 @@ void list_klt(Klt* klt) noexcept {
   all_klts.head.store(klt, std::memory_order_release);
 }
 
-// The record of a KLT whose thread has ended; null: none.
+// Not one that runs destructors still, which may wait for anybody: whoever is inside of Weft must not wait for it.
+bool is_gone(Klt* klt) noexcept {
+  if (klt->joinable) klt->joinable = pthread_tryjoin_np(klt->thread, nullptr) != 0;
+  return !klt->joinable;
+}
+
+// The record of a KLT whose thread is no more; null: none.
 Klt* reuse_ended() noexcept {
   Klt* klt;
   {
     std::lock_guard hold(all_klts.lock);
-    klt = all_klts.ended;
+    Klt** link = &all_klts.ended;
+    while (*link != nullptr && !is_gone(*link)) link = &(*link)->next_ended;
+    klt = *link;
     if (klt == nullptr) return nullptr;
-    all_klts.ended = klt->next_ended;
+    *link = klt->next_ended;
     klt->ended = false;
     klt->tid.store(0, std::memory_order_relaxed);  // for whoever forks it is only starting
   }
-  if (klt->joinable) pthread_join(klt->thread, nullptr);
-  klt->joinable = false;
   klt->state.store(KltState::kSpare, std::memory_order_relaxed);
   klt->wake.store(0, std::memory_order_relaxed);
   klt->attention.store(0, std::memory_order_relaxed);
@@ -417,9 +423,8 @@ void klts_unlock() noexcept { all_klts.lock.unlock(); }
 // hold there is theirs to look after at fork(). An allocator that does not do that is waited for.
 bool klt_has_left(Klt* klt) noexcept {
   if (!klt->ended) return false;
-  if (san::kAllocatorKnowsFork || !klt->joinable || pthread_equal(klt->thread, pthread_self()) != 0) return true;
-  klt->joinable = pthread_tryjoin_np(klt->thread, nullptr) != 0;
-  return !klt->joinable;
+  if (san::kAllocatorKnowsFork || (klt->joinable && pthread_equal(klt->thread, pthread_self()) != 0)) return true;
+  return is_gone(klt);
 }
 
 namespace {
