@@ -88,11 +88,10 @@ bool may_change_identity(const Unit* unit) noexcept {
 }
 
 // The direct way where one of the two has an identity of its own: the thread pointer is written once.
-bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
+[[gnu::noinline]] bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
   Unit* next = worker->lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-  if (next == nullptr || unit == nullptr || !unit_is(unit, flag::kOwnState) || !unit_is(next, flag::kOwnState) ||
-      is_schedulers_turn(switches) || !may_change_identity(unit) || !worker->direct || !worker->lane.forks_empty() ||
+  if (next == nullptr || !unit_is(next, flag::kOwnState) || is_schedulers_turn(switches) || !may_change_identity(unit) || !worker->direct || !worker->lane.forks_empty() ||
       !may_change_identity(next) || next->state.load(std::memory_order_relaxed) != UnitState::kReady ||
       (next->host->captive != nullptr && next->host->captive != klt_self())) {
     return false;
@@ -115,8 +114,8 @@ bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
     return;
   }
   Unit* unit = klt_current();
-  if (yield_to_identity(worker, unit)) return;
   if (is_ult(unit)) {
+    if (__builtin_expect(unit_is(unit, flag::kOwnState), 0) && yield_to_identity(worker, unit)) return;
     obey_cancellation(worker, unit);
     bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit);
     if (!leave) {

@@ -147,12 +147,18 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return true;
 }
 
+// Of one that has just run here, so it has no identity of its own. By value: where it is not called that costs nothing.
+[[gnu::noinline]] Worker* drop_values_here(Worker* worker, Unit* unit) noexcept {
+  drop_values(worker, unit);
+  return worker;
+}
+
 // weft_free() of a unit that has been taken out of the ring: it has no stack of its own. Two copies, because a tasklet needs half the
 // registers.
 [[gnu::always_inline]] inline int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle,
                                                bool tasklet) noexcept {
   worker = run_claimed(worker, unit, tasklet);
-  if (__builtin_expect(unit_needs_clear(unit), 0)) drop_values(worker, unit);  // one with an identity is not run here
+  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values_here(worker, unit);
   recycle_plain_unit(worker, unit);
   *handle = nullptr;
   return guard_leave_ok(worker);

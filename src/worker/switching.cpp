@@ -67,7 +67,8 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   klt_set_claim_floor(no ? kNoClaim : host->claim_floor.load(std::memory_order_relaxed));
 }
 
-// Runs the unit's function; guard up before and after. Returns the worker that it ended on.
+// Runs the unit's function; guard up before and after. Returns the worker that it ended on. An identity needs a stack of its own.
+template <bool own_stack>
 [[gnu::always_inline]] inline Worker* call_unit(Worker* worker, Unit* unit) noexcept {
   weft_fn fn = unit->fn;
   void* arg = unit->arg;
@@ -77,7 +78,7 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
   end_detached_locals(unit);  // on its own stack
-  if (__builtin_expect(unit_is(unit, flag::kOwnState), 0)) identity_body_ends(unit);
+  if (own_stack && __builtin_expect(unit_is(unit, flag::kOwnState), 0)) identity_body_ends(unit);
   worker = guard_enter_on_klt();
   check_fp(worker, unit);
   return worker;
@@ -95,7 +96,7 @@ void set_floor(Worker* worker, const Unit* unit) noexcept {
   klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor.load(std::memory_order_relaxed));
   enter_own(worker, unit);
   if (__builtin_expect(has_identity, 0)) identity_begin(unit->identity, unit->stack->low, unit->stack->usable());
-  worker = call_unit(worker, unit);
+  worker = call_unit<true>(worker, unit);
   leave_own(worker, unit);
   leave_for_good(worker, unit);
 }
@@ -144,7 +145,7 @@ WEFT_LEFT_FOR_GOOD void start_on_own_stack(Worker* worker, Unit* unit) noexcept 
   }
   count(unit_is(unit, flag::kFork) ? worker->stats.forks : worker->stats.units_run);
   klt_set_claim_floor(worker->sched_floor);
-  Worker* now = call_unit(worker, unit);
+  Worker* now = call_unit<false>(worker, unit);
   if (__builtin_expect(unit->stack != nullptr, 0)) leave_for_good(now, unit);
   klt_set_current(nullptr);
   finish_unit(worker, unit);
