@@ -112,9 +112,8 @@ using namespace weft::rt;
 
 extern "C" {
 
-// Both: everything but the common case is a tail call, so that it costs no saved registers. And they lie side by side, at the beginning of
-// a cache line each: where the linker put them otherwise made 3 to 10 % of fork-join.
-[[gnu::hot, gnu::aligned(64)]] void weft_fork_push(weft_fork_t* fork) {
+// Both: everything but the common case is a tail call, so that it costs no saved registers.
+void weft_fork_push(weft_fork_t* fork) {
   if (__builtin_expect(!klt_register_valid(), 0)) return push_slow(fork);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return push_slow(fork);
@@ -126,7 +125,7 @@ extern "C" {
   guard_leave(worker);
 }
 
-[[gnu::hot, gnu::aligned(64)]] bool weft_fork_pop(weft_fork_t* fork) {
+bool weft_fork_pop(weft_fork_t* fork) {
   if (__builtin_expect(!klt_register_valid(), 0)) return pop_slow(fork);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return pop_slow(fork);
