@@ -11,7 +11,8 @@ for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/
   $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py" \
   include/abt.h include/weft/abt_ext.h $LIBDIR/libabt.so $LIBDIR/libabt.so.1.1.0 $LIBDIR/cmake/argobots/argobots-config.cmake \
   $LIBDIR/pkgconfig/argobots.pc include/weft/omp/omp.h $LIBDIR/weft/omp/libgomp.so.1 $LIBDIR/weft/omp/libgomp.so.1.0.0 \
-  $LIBDIR/weft/omp/libomp.so.5 $LIBDIR/weft/omp/libiomp5.so $LIBDIR/weft/omp/libabt.so.1; do
+  $LIBDIR/weft/omp/libomp.so.5 $LIBDIR/weft/omp/libiomp5.so $LIBDIR/weft/omp/libabt.so.1 \
+  bin/weft share/man/man1/weft.1; do
   [ -e "$file" ] || fail "$file is not installed"
 done
 [ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" "$SOURCE/frontends/omp/include" \
