@@ -464,6 +464,7 @@ namespace {
 void separate(Worker* worker, Klt* victim) noexcept {
   become_captive_in_kernel(worker, victim, victim->current.load(std::memory_order_relaxed));
   count(worker->stats.handovers);
+  preempt_leaves(victim);
   // Release, pairs with the acquire in guard_enter_slow().
   victim->take.store(Take::kTaken, std::memory_order_release);
 }
@@ -513,6 +514,7 @@ bool leave_for_kernel() noexcept {
   Klt* to = wait_for_spare_or_captive(worker);
   if (to == nullptr) return false;
   give_begin(self);
+  preempt_leaves(self);
   become_captive_in_kernel(worker, self, klt_current());
   give_worker(self, worker, to, Take::kTaken);
   self->guard.store(kGuardDown, std::memory_order_release);

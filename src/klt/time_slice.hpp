@@ -51,6 +51,9 @@ bool preempt_call_in(const Klt* klt) noexcept;
 
 // It is this KLT's from here on, or it has slept.
 void preempt_goes_on(Klt* self, Worker* worker) noexcept;
+// It goes to another KLT, and this one is in the kernel, or about to go there: no tick is to cut that short. Nobody gives this KLT a
+// worker before we have returned.
+void preempt_leaves(const Klt* klt) noexcept;
 // The answer to attention::kPreempt: a tick came while the guard was up. The worker may be another one afterwards.
 void preempt_noted() noexcept;
 // One that came while the unit was just coming back: that has not had its time yet, and on a slow machine never would.

@@ -150,6 +150,11 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
   }
 }
 
+void preempt_leaves(const Klt* klt) noexcept {
+  const int timer = preempt_off() ? kNoTimer : klt->tick_timer.load(std::memory_order_acquire);
+  if (timer != kNoTimer) kernel_timer_set(timer, 0);
+}
+
 void preempt_restart_all() noexcept {
   const PreemptMode mode = preempt_mode.load(std::memory_order_seq_cst);
   preempt_forget_leader();

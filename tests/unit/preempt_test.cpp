@@ -1,5 +1,6 @@
 // Preemption (src/preempt): that whoever spins lets others run, with each kind, mode and number of workers, and that the
 // preempted ULT does not notice.
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -428,6 +429,25 @@ TEST_F(PreemptMode, AutoSendsNoSignalWhileNobodyWaits) {
     spin_for(milliseconds(30));
     EXPECT_LE(preemption_info().ticks, before + 1);
   });
+}
+
+// The slice that was set is the worker's, which goes on elsewhere.
+TEST_F(PreemptMode, NoTickCutsShortWhoHasGivenItsWorkerAway) {
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  std::atomic<bool> end{false};
+  int cut_short = 0;
+  Call waits([&] {
+    for (int round = 0; round < 20; ++round) {
+      EXPECT_TRUE(ok(weft_blocking_begin()));
+      if (poll(nullptr, 0, 5) != 0) ++cut_short;
+      weft_blocking_end();
+    }
+    end = true;
+  });
+  Call spins([&] { spin_until(end); });
+  weft_unit_t units[] = {waits.ult(), spins.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_EQ(cut_short, 0);
 }
 
 TEST_F(PreemptMode, OffEndsThem) {
