@@ -91,8 +91,9 @@ bool may_change_identity(const Unit* unit) noexcept {
 [[gnu::noinline]] bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
   Unit* next = worker->lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-  if (next == nullptr || !unit_is(next, flag::kOwnState) || is_schedulers_turn(switches) || !may_change_identity(unit) || !worker->direct || !worker->lane.forks_empty() ||
-      !may_change_identity(next) || next->state.load(std::memory_order_relaxed) != UnitState::kReady ||
+  if (next == nullptr || !unit_is(next, flag::kOwnState) || is_schedulers_turn(switches) || !may_change_identity(unit) ||
+      !worker->direct || !worker->lane.forks_empty() || !may_change_identity(next) ||
+      next->state.load(std::memory_order_relaxed) != UnitState::kReady ||
       (next->host->captive != nullptr && next->host->captive != klt_self())) {
     return false;
   }
