@@ -1,5 +1,6 @@
 // omp_task_fib: the n-th Fibonacci number, both calls as tasks, without a cut-off; ns per task,
 // wall.
+#include "fib/kernel.hpp"
 #include "omp.hpp"
 
 namespace {
@@ -26,25 +27,14 @@ long fib_of_team(int n) {
   return result;
 }
 
-long fib_number(int n) {
-  long a = 0;
-  long b = 1;
-  for (; n > 0; --n) {
-    const long next = a + b;
-    a = b;
-    b = next;
-  }
-  return a;
-}
-
 bench::Sample measure(const bench::Setup& setup) {
   const int n = static_cast<int>(setup.number("n"));
-  bench::check(fib_of_team(15) == fib_number(15), "fib(15)");
+  bench::check(fib_of_team(15) == bench::fib_number(15), "fib(15)");
   // fib(n) makes 2 fib(n + 1) - 1 calls, all but the first as tasks.
-  const auto tasks = 2 * static_cast<double>(fib_number(n + 1)) - 2;
+  const auto tasks = 2 * static_cast<double>(bench::fib_number(n + 1)) - 2;
   return bench::time_per_op(setup, tasks, [n](uint64_t times) {
     for (uint64_t i = 0; i < times; ++i) {
-      bench::check(fib_of_team(n) == fib_number(n), "fib(n)");
+      bench::check(fib_of_team(n) == bench::fib_number(n), "fib(n)");
     }
   });
 }
