@@ -15,6 +15,9 @@ for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/
   bin/weft share/man/man1/weft.1; do
   [ -e "$file" ] || fail "$file is not installed"
 done
+for option in $(bin/weft run --help | grep -oE -- ' --[a-z-]+|,--[a-z-]+' | tr -d ' ,' | sort -u); do
+  grep -qF -- "${option//-/\\-}" share/man/man1/weft.1 || fail "weft.1 does not tell of $option"
+done
 [ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" "$SOURCE/frontends/omp/include" \
   -type f | wc -l)" ] ||
   fail "include/ is not what the source has"
