@@ -33,6 +33,6 @@ set_target_properties(weft_bpf PROPERTIES OUTPUT_NAME weft-bpf EXPORT_NAME bpf
   VERSION ${PROJECT_VERSION} SOVERSION 0 CXX_VISIBILITY_PRESET hidden)
 # Beside whoever loads it: libweft.so, or a program of the tree with libweft.a in it. The old kind of tag: under a sanitizer
 # it is the sanitizer's library that loads it, for which the program's newer tag does not count.
-add_dependencies(weft_static weft_bpf)
-target_link_options(weft_static INTERFACE $<BUILD_INTERFACE:-Wl,--disable-new-dtags,-rpath,${PROJECT_BINARY_DIR}>)
+add_dependencies(weft_archive weft_bpf)
+target_link_options(weft_archive INTERFACE $<BUILD_INTERFACE:-Wl,--disable-new-dtags,-rpath,${PROJECT_BINARY_DIR}>)
 list(APPEND WEFT_INSTALLED weft_bpf)

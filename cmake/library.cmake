@@ -1,10 +1,10 @@
-# The library, twice: weft_static (libweft.a) and weft_shared (libweft.so.0).
+# The library, twice: weft_archive (libweft.a) and weft_shared (libweft.so.0).
 #
 # What differs by machine or by instrumentation is a choice of file, made here:
 #   src/arch/<isa>/               only the one of the target
 #   src/base/sanitizer/<which>/   only the one of WEFT_SANITIZE; where that is none, valgrind if its header is
 #                                 there. Found by its plain file name
-#   src/intercept/                only in the shared library, and only where WEFT_SANITIZE is none
+#   src/intercept/                only where WEFT_SANITIZE is none; in the shared library, and in an archive of its own
 #   src/inspect/cfi/<which>/      libunwind where its header is there, else none
 
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" WEFT_ISA)
@@ -47,7 +47,7 @@ file(GLOB_RECURSE WEFT_SOURCES CONFIGURE_DEPENDS
 set(foreign ${WEFT_SOURCES})
 # A library of its own: see cmake/bpf.cmake.
 list(FILTER WEFT_SOURCES EXCLUDE REGEX "/src/block/bpf/")
-# In the shared library only: see its README.
+# Not in libweft.a: see its README.
 set(WEFT_INTERCEPT ${WEFT_SOURCES})
 list(FILTER WEFT_INTERCEPT INCLUDE REGEX "/src/intercept/")
 list(FILTER WEFT_SOURCES EXCLUDE REGEX "/src/intercept/")
@@ -84,19 +84,39 @@ function(weft_configure target hwloc)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
 endfunction()
 
-add_library(weft_static STATIC ${WEFT_SOURCES})
-add_library(weft::static ALIAS weft_static)
-weft_configure(weft_static PUBLIC)
+add_library(weft_archive STATIC ${WEFT_SOURCES})
+weft_configure(weft_archive PUBLIC)
 # A project in C alone does not link the C++ library by itself.
 set(WEFT_CXX_RUNTIME ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER WEFT_CXX_RUNTIME INCLUDE REGEX "^(std)?c\\+\\+$")
 list(REMOVE_DUPLICATES WEFT_CXX_RUNTIME)
-target_link_libraries(weft_static INTERFACE "$<$<NOT:$<BOOL:$<CXX_COMPILER_ID>>>:${WEFT_CXX_RUNTIME};m>")
-set_target_properties(weft_static PROPERTIES OUTPUT_NAME weft EXPORT_NAME static)
+target_link_libraries(weft_archive INTERFACE "$<$<NOT:$<BOOL:$<CXX_COMPILER_ID>>>:${WEFT_CXX_RUNTIME};m>")
+set_target_properties(weft_archive PROPERTIES OUTPUT_NAME weft EXPORT_NAME archive)
+
+# What a program that the loader starts links: the archive, and before the C library what stands before its functions.
+add_library(weft_static INTERFACE)
+add_library(weft::static ALIAS weft_static)
+target_link_libraries(weft_static INTERFACE weft_archive)
+set_target_properties(weft_static PROPERTIES EXPORT_NAME static)
+set(WEFT_INSTALLED weft_archive weft_static)
+if(WEFT_SANITIZE STREQUAL "none")
+  set(sources ${WEFT_INTERCEPT})
+  list(FILTER sources EXCLUDE REGEX "/src/intercept/shared/")
+  list(FILTER WEFT_INTERCEPT EXCLUDE REGEX "/src/intercept/archive/")
+  add_library(weft_intercept STATIC ${sources})
+  weft_configure(weft_intercept PRIVATE)
+  set_target_properties(weft_intercept PROPERTIES EXPORT_NAME intercept)
+  target_link_libraries(weft_intercept INTERFACE weft_archive)
+  target_link_libraries(weft_static INTERFACE weft_intercept)
+  target_link_options(weft_static INTERFACE -Wl,--undefined=weft_intercept)
+  list(APPEND WEFT_INSTALLED weft_intercept)
+else()
+  set(WEFT_INTERCEPT "")
+endif()
 
 # Tests and benchmarks that look inside link this one: the static library and its private headers.
 add_library(weft_internals INTERFACE)
-target_link_libraries(weft_internals INTERFACE weft_static weft_flags)
+target_link_libraries(weft_internals INTERFACE weft_archive weft_flags)
 target_include_directories(weft_internals INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/arch/${WEFT_ISA}
   ${PROJECT_SOURCE_DIR}/src/base/sanitizer/${WEFT_TOLD})
@@ -108,16 +128,13 @@ target_link_libraries(weft_noudev PRIVATE $<BUILD_INTERFACE:weft_flags>)
 set_target_properties(weft_noudev PROPERTIES EXPORT_NAME noudev)
 add_library(weft_static_program INTERFACE)
 target_link_options(weft_static_program INTERFACE -static -Wl,--undefined=udev_new)
-target_link_libraries(weft_static_program INTERFACE weft_static weft_noudev hwloc weft_noudev)
+target_link_libraries(weft_static_program INTERFACE weft_archive weft_noudev hwloc weft_noudev)
 set_target_properties(weft_static_program PROPERTIES EXPORT_NAME static_program)
 add_library(weft::static_program ALIAS weft_static_program)
 
-set(WEFT_INSTALLED weft_static weft_noudev weft_static_program)
+list(APPEND WEFT_INSTALLED weft_noudev weft_static_program)
 include(cmake/bpf.cmake)
 if(WEFT_SHARED)
-  if(NOT WEFT_SANITIZE STREQUAL "none")
-    set(WEFT_INTERCEPT "")
-  endif()
   add_library(weft_shared SHARED ${WEFT_SOURCES} ${WEFT_INTERCEPT})
   add_library(weft::weft ALIAS weft_shared)
   weft_configure(weft_shared PRIVATE)
@@ -126,6 +143,9 @@ if(WEFT_SHARED)
                       -Wl,-z,nodelete)  # its workers may be running when it is closed: docs/process.md
   set_target_properties(weft_shared PROPERTIES
     OUTPUT_NAME weft EXPORT_NAME weft VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${map})
+  # The loader looks into libweft.so before that library, and so before the C library: see src/intercept/.
+  target_link_options(weft_shared INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:-Wl,--auxiliary=libweft.so.0>)
   list(APPEND WEFT_INSTALLED weft_shared)
 else()
   add_library(weft::weft ALIAS weft_static)

@@ -290,7 +290,7 @@ static int exit_in(const char* place) {
   return 5;
 }
 
-int main(int argc, char** argv) {
+__attribute__((visibility("default"))) int main(int argc, char** argv) {
   const struct calls* const all[] = {&calls_of_program, &calls_of_library};
   if (argc > 2) {
     made = all[argc > 3];

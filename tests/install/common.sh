@@ -18,10 +18,14 @@ check_program() {
   needed=$(readelf -d "$program" | grep NEEDED || true)
   case $form in
     shared) grep -q 'libweft\.so\.0' <<< "$needed" || fail "$program is not linked with libweft.so.0" ;;
-    archive)
+    archive | static_library)
       if grep -q libweft <<< "$needed"; then fail "$program is linked with libweft.so"; fi
       # The stand-in for libudev is for programs without the real one only.
       if nm "$program" | grep -q udev_new; then fail "$program has Weft's stand-in for libudev"; fi
+      # What stands before the C library's functions, and that its libraries find it.
+      if [ "$form" = archive ]; then
+        nm -D --defined-only "$program" | grep -q ' pthread_kill$' || fail "pthread_kill() of $program is not Weft's"
+      fi
       ;;
     static) [ -z "$needed" ] || fail "$program is not fully static: $needed" ;;
   esac

@@ -6,8 +6,8 @@ DESTDIR='' cmake --install "$BUILD" --prefix "$SCRATCH" > "$SCRATCH.log"
 
 version=$(sed -n 's/^ *project(weft VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")
 cd "$SCRATCH"
-for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/libweft.so \
-  "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc \
+for file in include/weft/weft.h include/weft/weft.hpp $LIBDIR/libweft.a $LIBDIR/libweft_intercept.a $LIBDIR/libweft.so \
+  "$LIBDIR/libweft.so.$version" $LIBDIR/cmake/weft/weft-config.cmake $LIBDIR/pkgconfig/weft.pc $LIBDIR/pkgconfig/weft-archive.pc \
   $DOCDIR/LICENSE share/weft/weft-gdb.py "$LIBDIR/libweft.so.$version-gdb.py" \
   include/abt.h include/weft/abt_ext.h $LIBDIR/libabt.so $LIBDIR/libabt.so.1.1.0 $LIBDIR/cmake/argobots/argobots-config.cmake \
   $LIBDIR/pkgconfig/argobots.pc include/weft/omp/omp.h $LIBDIR/weft/omp/libgomp.so.1 $LIBDIR/weft/omp/libgomp.so.1.0.0 \
@@ -24,6 +24,9 @@ done
 readelf -d $LIBDIR/libweft.so | grep -q 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
 readelf -d $LIBDIR/libabt.so | grep -q 'SONAME.*\[libabt\.so\.1\]' || fail "the SONAME is not libabt.so.1"
 readelf -d $LIBDIR/weft/omp/libomp.so.5 | grep -q 'SONAME.*\[libgomp\.so\.1\]' || fail "the SONAME is not libgomp.so.1"
+for library in libabt.so weft/omp/libgomp.so.1; do
+  readelf -d $LIBDIR/$library | grep -q 'Auxiliary.*\[libweft\.so\.0\]' || fail "the loader will not look into libweft.so before $library"
+done
 if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
 if grep -rnF -e "$SOURCE" -e "$BUILD" -e "$PWD" $LIBDIR/cmake $LIBDIR/pkgconfig include; then
   fail "these say where Weft was built or installed"

@@ -1,4 +1,6 @@
-/* signals.c: events that a signal handler fulfils, on whatever kernel thread the signal meets. */
+/* signals.c: events that a signal handler fulfils, on whatever kernel thread the signal meets; signals for a thread of a team. */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,7 +28,34 @@ static void* send(void* arg) {
   return arg;
 }
 
+static __thread int handled;
+
+static void count(int number) {
+  (void)number;
+  ++handled;
+}
+
+/* Each can signal itself. By its pthread_t another one would reach the kernel thread that lent it, which sleeps. */
+static void signal_threads(void) {
+  const struct sigaction action = {.sa_handler = count};
+  CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
+  pthread_t threads[4];
+#pragma omp parallel num_threads(4)
+  {
+    const int me = omp_get_thread_num();
+    threads[me] = pthread_self();
+    CHECK(pthread_kill(pthread_self(), SIGUSR2) == 0 && handled == 1);
+#pragma omp barrier
+    const pthread_t other = threads[me % 3 + 1]; /* never itself */
+    CHECK(pthread_kill(other, SIGUSR2) == ENOTSUP);
+    CHECK(pthread_kill(other, 0) == 0);
+#pragma omp barrier
+    CHECK(handled == 1);
+  }
+}
+
 int main(void) {
+  signal_threads();
   sigset_t mine, before;
   sigemptyset(&mine);
   sigaddset(&mine, SIGUSR1);

@@ -1,0 +1,8 @@
+// wanted.cpp: who links libweft_intercept.a asks the linker for this name, and gets all that is in it.
+#include <pthread.h>
+#include <signal.h>
+
+extern "C" {
+extern void* const weft_intercept[];
+void* const weft_intercept[] = {reinterpret_cast<void*>(pthread_kill), reinterpret_cast<void*>(pthread_mutex_lock)};
+}
