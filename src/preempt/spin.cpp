@@ -34,7 +34,7 @@ struct Record {
   std::atomic<bool> seen{false};      // those are what the last tick has found
   std::atomic<uint32_t> halvings{0};  // of its slice
   std::atomic<uint32_t> doubts{0};    // ticks in a row that have found other values where some unit has spun
-  std::atomic<bool> looked{false};    // the last tick has asked for another look
+  std::atomic<uintptr_t> looked{0};   // the last tick has asked for another look, at this line
 };
 constexpr unsigned kRecordBits = 8;
 constinit Record records[1u << kRecordBits];
@@ -44,16 +44,45 @@ Record& record_of(const Unit* unit) noexcept {
   return records[key * 0x9e3779b97f4a7c15 >> (64 - kRecordBits)];
 }
 
-// Cache lines of code in which some unit has spun.
-constexpr unsigned kPlaceBits = 6;
-constinit std::atomic<uintptr_t> places[1u << kPlaceBits];
+// Cache lines of code in which ticks have found units: where some unit has spun, and where one may have. Races cost a look at most.
+struct Place {
+  std::atomic<uintptr_t> line{0};
+  std::atomic<bool> spun{false};
+  std::atomic<uint32_t> looks{0};  // in vain, where nobody has spun yet
+};
+constexpr unsigned kPlaceBits = 8;
+constinit Place places[1u << kPlaceBits];
+// So often a unit is looked at twice in a line where nobody has spun yet.
+constexpr uint32_t kMostLooks = 4;
 
-std::atomic<uintptr_t>& place_of(uintptr_t line) noexcept { return places[line * 0x9e3779b97f4a7c15 >> (64 - kPlaceBits)]; }
 uintptr_t line_of(const ucontext_t& frame) noexcept { return frame_ip(frame) / 64; }
+Place& place_of(uintptr_t line) noexcept { return places[line * 0x9e3779b97f4a7c15 >> (64 - kPlaceBits)]; }
 
-bool at_known_place(const ucontext_t& frame) noexcept {
-  const uintptr_t line = line_of(frame);
-  return place_of(line).load(std::memory_order_relaxed) == line;
+enum class Spinning { kNever, kMaybe, kHasBeen };
+
+// kMaybe: of the lines that share the place this one has been met twice in a row.
+Spinning look_up(uintptr_t line) noexcept {
+  Place& place = place_of(line);
+  const bool spun = place.spun.load(std::memory_order_relaxed);
+  if (place.line.load(std::memory_order_relaxed) == line) {
+    if (spun) return Spinning::kHasBeen;
+    return place.looks.load(std::memory_order_relaxed) < kMostLooks ? Spinning::kMaybe : Spinning::kNever;
+  }
+  if (!spun) {
+    place.line.store(line, std::memory_order_relaxed);
+    place.looks.store(0, std::memory_order_relaxed);
+  }
+  return Spinning::kNever;
+}
+
+void has_spun(uintptr_t line) noexcept {
+  place_of(line).line.store(line, std::memory_order_relaxed);
+  place_of(line).spun.store(true, std::memory_order_relaxed);
+}
+
+void looked_in_vain(uintptr_t line) noexcept {
+  Place& place = place_of(line);
+  if (place.line.load(std::memory_order_relaxed) == line) place.looks.fetch_add(1, std::memory_order_relaxed);
 }
 
 uint64_t shrunk(uint32_t halvings) noexcept {
@@ -98,28 +127,31 @@ uint64_t preempt_slice(const Unit* unit) noexcept {
 
 // A quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back after a
 // few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
-// that, or it is looked at twice within one slice.
+// that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where threads wait in
+// turn each tick may find a new wait, and never the same values.
 bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
   Record& record = record_of(unit);
   const bool known = record.unit.load(std::memory_order_relaxed) == unit;
-  const bool looked = known && record.looked.load(std::memory_order_relaxed);
+  const uintptr_t looked = known ? record.looked.load(std::memory_order_relaxed) : 0;
   uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
   uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
-  bool again = false;
+  uintptr_t again = 0;
   if (known && frame != nullptr && spins(self, record, *frame)) {
     // Seen within one slice: certainly.
     do {
       if (shrunk(halvings) > shrunk(halvings + 1)) halvings += 2;
-    } while (looked && shrunk(halvings) > shrunk(halvings + 1));
+    } while (looked != 0 && shrunk(halvings) > shrunk(halvings + 1));
     doubts = 0;
-    const uintptr_t line = line_of(*frame);
-    place_of(line).store(line, std::memory_order_relaxed);
-  } else if (frame == nullptr || looked || is_late(self) || !at_known_place(*frame)) {
+    has_spun(line_of(*frame));
+  } else if (frame == nullptr || looked != 0 || is_late(self) || frame_in_kernel(*frame)) {
     halvings -= halvings != 0;
-  } else if (halvings == 0 || doubts >= kMostDoubts) {
-    again = shrunk(0) > preempt_settings.spin_slice;
+    if (looked != 0) looked_in_vain(looked);
   } else {
-    ++doubts;
+    const Spinning here = look_up(line_of(*frame));
+    const bool believed = here == Spinning::kHasBeen && halvings != 0 && doubts < kMostDoubts;
+    if (believed) ++doubts;
+    if (here != Spinning::kHasBeen) halvings -= halvings != 0;
+    if (here != Spinning::kNever && !believed && shrunk(0) > preempt_settings.spin_slice) again = line_of(*frame);
   }
   record.unit.store(unit, std::memory_order_relaxed);
   record.halvings.store(halvings, std::memory_order_relaxed);
@@ -127,7 +159,7 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
   record.looked.store(again, std::memory_order_relaxed);
   record.seen.store(frame != nullptr, std::memory_order_relaxed);
   if (frame != nullptr) keep(record, *frame);
-  return again;
+  return again != 0;
 }
 
 }  // namespace weft::rt

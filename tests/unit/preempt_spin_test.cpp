@@ -44,6 +44,8 @@ class SpinJudgement : public testing::Test {
   alignas(64) static constexpr unsigned char kCode[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kElsewhere[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kWhereNobodySpins[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kNew[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kBusy[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kSystemCall[] = {0x0f, 0x05};
   // It has done something.
   void step(int i) {
@@ -119,6 +121,30 @@ TEST_F(SpinJudgement, OneWholeSliceIsEnoughWhereOneHasSpun) {
   EXPECT_EQ(tick(), kShortest);
 }
 
+// Where each turn is of use no tick ever finds the values of the one before.
+TEST_F(SpinJudgement, WhereTicksComeAgainOneLooksTwice) {
+  at(kNew);
+  step(1);
+  EXPECT_EQ(tick(), kInterval);
+  EXPECT_FALSE(again_);
+  step(2);
+  EXPECT_EQ(tick(), kInterval);
+  EXPECT_TRUE(again_);
+  EXPECT_EQ(tick(), kShortest);
+}
+
+TEST_F(SpinJudgement, ButNotForEver) {
+  at(kBusy);
+  int looks = 0;
+  for (int i = 1; i < 100; ++i) {
+    step(i);
+    EXPECT_EQ(tick(), kInterval);
+    looks += again_;
+  }
+  EXPECT_GE(looks, 1);
+  EXPECT_LE(looks, 8);
+}
+
 TEST_F(SpinJudgement, TheWordMayChangeALittle) {
   for (int i = 0; i < 5; ++i) {
     set(REG_RAX, get(REG_RAX) + (i % 2 == 0 ? 9 : -5));
@@ -158,7 +184,10 @@ TEST_F(SpinJudgement, ATickThatIsLateSaysNothing) {
 
 TEST_F(SpinJudgement, WhoSleepsInTheKernelDoesNotSpin) {
   at(kSystemCall);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(tick(), kInterval);
+    EXPECT_FALSE(again_) << "another tick soon would cut the call short";
+  }
   at(kCode);
   set(REG_RAX, -EINTR);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
@@ -193,19 +222,20 @@ INSTANTIATE_TEST_SUITE_P(All, PreemptSpin,
                                          Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 1}),
                          name_of);
 
-// Each waits for one that comes behind it: so each step takes a round of all slices.
-TEST_P(PreemptSpin, ThoseWhoWaitInTurnGetShortSlices) {
-  if (san::kSignalsComeLate) GTEST_SKIP() << "there are no frames to look at";
-  constexpr int kUlts = 6, kEnough = 3;  // of those that others wait beside: a worker may have one alone
+// Six wait for each other in turn, by spinning, until `enough` of them have short slices (a worker may have one alone), or many steps
+// are done. `order`: whose turn the i-th that is made has.
+int shrunk_in_turn(int (*order)(int), uint64_t (*own_slice)()) {
+  constexpr int kUlts = 6, kEnough = 3, kSteps = 3000;
   int turn = 0;
   std::atomic<int> shrunk{0};
+  const auto on = [&] { return shrunk < kEnough && __atomic_load_n(&turn, __ATOMIC_ACQUIRE) < kSteps; };
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<weft_unit_t> units;
   for (int i = 0; i < kUlts; ++i) {
-    calls.push_back(std::make_unique<Call>([&, me = kUlts - 1 - i] {
+    calls.push_back(std::make_unique<Call>([&, me = order(i)] {
       bool counted = false;
-      for (int mine = me; shrunk < kEnough; mine += kUlts) {
-        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) < mine && shrunk < kEnough) {
+      for (int mine = me; on(); mine += kUlts) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) < mine && on()) {
         }
         if (!counted && own_slice() <= kInterval / 4) {
           counted = true;
@@ -217,6 +247,19 @@ TEST_P(PreemptSpin, ThoseWhoWaitInTurnGetShortSlices) {
     units.push_back(calls.back()->ult());
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  return shrunk;
+}
+
+// Each waits for one that comes behind it: so each step takes a round of all slices.
+TEST_P(PreemptSpin, ThoseWhoWaitInTurnGetShortSlices) {
+  if (san::kSignalsComeLate) GTEST_SKIP() << "there are no frames to look at";
+  EXPECT_GE(shrunk_in_turn([](int i) { return 5 - i; }, own_slice), 3);
+}
+
+// Each slice ends with another wait than the one before.
+TEST_P(PreemptSpin, AlsoWhereEachSliceIsOfUse) {
+  if (san::kSignalsComeLate) GTEST_SKIP() << "there are no frames to look at";
+  EXPECT_GE(shrunk_in_turn([](int i) { return i; }, own_slice), 3);
 }
 
 TEST_P(PreemptSpin, WhoComputesKeepsHis) {
