@@ -221,6 +221,8 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
     if (who == Waiting::kOthers && look_again) return preempt_arm_look(self, worker, unit);
   }
+  // What idle workers were offered and have not taken waits for every 64th turn otherwise: 64 slices.
+  if (worker->lane.has_shared()) worker->tick |= kLookRound;
   worker->preempt.periods.store(1, std::memory_order_relaxed);
   // It is bound to its KLT in any case.
   if (unit_is(unit->host, flag::kPrimary)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
