@@ -46,7 +46,7 @@ bool preempt_by_priority(const Worker* worker) noexcept;
 
 // The next tick, on the carrier's timer: when the slice of the unit that it runs ends.
 void preempt_arm(Klt* carrier, Worker* worker) noexcept;
-// The same where another unit comes now, whichever.
+// The same where another unit comes now: the first in the ring, as it seems. Guard up.
 void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept;
 // The unit stays, and a tick comes after the shortest slice there is.
 void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept;
@@ -69,6 +69,7 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
 // How long it may run while others wait: the interval; one that only spins less and less. Any thread, async-signal-safe; of a unit
 // that is gone, too.
 uint64_t preempt_slice(const Unit* unit) noexcept;
+inline bool preempt_is_short(uint64_t slice) noexcept { return slice < preempt_settings.interval.load(std::memory_order_relaxed); }
 
 // One timer for all workers: relay.cpp.
 bool preempt_relays() noexcept;

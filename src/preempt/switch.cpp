@@ -136,7 +136,7 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   preempt_arm_for_next(self, worker);
   self->passes_gate.store(false, std::memory_order_relaxed);  // it stays with the ULT
   Worker* now = leave_unit(worker, unit, push_preempted, nullptr);
-  if (preempt_slice(unit) < preempt_settings.interval.load(std::memory_order_relaxed)) preempt_goes_on(klt_self(), now);
+  if (preempt_is_short(preempt_slice(unit))) preempt_goes_on(klt_self(), now);
 }
 
 void switch_klt(Klt* self, Worker* worker) noexcept {
@@ -188,8 +188,11 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept {
     if (!preempt_others_wait(worker)) return preempt_rest(worker);
     std::atomic<uint32_t>& periods = worker->preempt.periods;
     const uint32_t now = periods.load(std::memory_order_relaxed);
-    // Not where one of higher priority may come: that gets the worker within an interval.
-    const uint32_t most = preempt_by_priority(worker) ? 1 : kMostPeriods;
+    // Not where one of higher priority may come: that gets the worker within an interval. Nor where units have spun lately: the next
+    // that begins to spin is to be noticed as soon.
+    const uint32_t spun = worker->preempt.spun.load(std::memory_order_relaxed);
+    if (spun != 0) worker->preempt.spun.store(spun - 1, std::memory_order_relaxed);
+    const uint32_t most = preempt_by_priority(worker) || spun != 0 ? 1 : kMostPeriods;
     const bool everybodys = worker->preempt.whose.load(std::memory_order_relaxed) == nullptr;
     if (everybodys && !preempt_same_unit(worker)) periods.store(std::min(2 * now, most), std::memory_order_relaxed);
   }
@@ -220,6 +223,9 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     const bool lets_others = (mode == PreemptMode::Auto && !preempt_same_unit(worker)) || (whose != nullptr && whose != unit);
     if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
     if (who == Waiting::kOthers && look_again) return preempt_arm_look(self, worker, unit);
+    if (who == Waiting::kOthers && !preempt_relays() && preempt_is_short(preempt_slice(unit))) {
+      worker->preempt.spun.store(kMostPeriods, std::memory_order_relaxed);
+    }
   }
   // What idle workers were offered and have not taken waits for every 64th turn otherwise: 64 slices.
   if (worker->lane.has_shared()) worker->tick |= kLookRound;

@@ -66,21 +66,7 @@ void arm_short(Klt* carrier, Worker* worker, const Unit* unit, uint64_t slice) n
   preempt_set_timer(carrier, now + slice, now);
 }
 
-}  // namespace
-
-void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept {
-  arm_short(carrier, worker, unit, preempt_settings.spin_slice);
-}
-
-void preempt_arm(Klt* carrier, Worker* worker) noexcept {
-  // Of another worker's carrier that may have ended since: we only ask by its address.
-  const Unit* unit = carrier->current.load(std::memory_order_relaxed);
-  const uint64_t slice = unit != nullptr && !preempt_relays() ? preempt_slice(unit) : UINT64_MAX;
-  if (slice < preempt_settings.interval.load(std::memory_order_relaxed)) return arm_short(carrier, worker, unit, slice);
-  preempt_arm_for_next(carrier, worker);
-}
-
-void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept {
+void arm_for_all(Klt* carrier, Worker* worker) noexcept {
   PreemptClock& clock = worker->preempt;
   clock.whose.store(nullptr, std::memory_order_relaxed);
   const uint64_t periods = clock.periods.load(std::memory_order_relaxed);
@@ -97,6 +83,31 @@ void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept {
   // Not for ticks that come now and then; nor where the kernel's own comes before ours.
   if (steady && interval < preempt_settings.kernel_tick) preempt_pace(worker, preempt_on_grid(due + interval, worker));
 }
+
+}  // namespace
+
+void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept {
+  arm_short(carrier, worker, unit, preempt_settings.spin_slice);
+}
+
+namespace {
+
+// unit: a name; null: none in particular.
+void arm_for(Klt* carrier, Worker* worker, const Unit* unit) noexcept {
+  const uint64_t slice = unit != nullptr && !preempt_relays() ? preempt_slice(unit) : UINT64_MAX;
+  if (preempt_is_short(slice)) return arm_short(carrier, worker, unit, slice);
+  arm_for_all(carrier, worker);
+}
+
+}  // namespace
+
+void preempt_arm(Klt* carrier, Worker* worker) noexcept {
+  // Of another worker's carrier that may have ended since: we only ask by its address.
+  arm_for(carrier, worker, carrier->current.load(std::memory_order_relaxed));
+}
+
+// It may turn out to be another one: then the tick is not for that.
+void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept { arm_for(carrier, worker, worker->lane.front_private()); }
 
 void preempt_arm_soon(Klt* carrier) noexcept {
   const uint64_t now = now_ns();
@@ -144,7 +155,11 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
   klt_register_and32<kKltAttention>(~attention::kPreempt);  // one that was meant for what this KLT carried before
   self->tick_due.store(kNever, std::memory_order_relaxed);
   if (mode == PreemptMode::On || worker->preempt.ticking.load(std::memory_order_seq_cst)) {
-    preempt_arm(self, worker);
+    if (self->current.load(std::memory_order_relaxed) != nullptr) {
+      preempt_arm(self, worker);
+    } else {
+      preempt_arm_for_next(self, worker);
+    }
   } else if ((worker->lane.tells.load(std::memory_order_seq_cst) & tell_to::kPreempt) == 0) {
     preempt_rest(worker);
   }

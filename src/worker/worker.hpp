@@ -53,6 +53,7 @@ struct PreemptClock {
   std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
   std::atomic<const Unit*> whose{nullptr};  // a name: it ends this one's short slice only; null: of whoever runs
+  std::atomic<uint32_t> spun{0};      // ticks that are left before it is forgotten that a unit spun here
   // a ULT is left alone while others wait: since when, in which futex, what had begun to run then; somebody is to look
   std::atomic<uint64_t> alone_since{0};
   std::atomic<const void*> alone_at{nullptr};
