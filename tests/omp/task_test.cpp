@@ -338,6 +338,33 @@ TEST_P(OmpTask, OneRunsAgainAsOftenAsItSays) {
   });
 }
 
+// Between its parts it may run what descends from it. It looks for nothing in the queues of others, where nothing does: what they hold
+// it would put aside, piece by piece.
+TEST_P(OmpTask, OneThatRunsAgainLeavesOthersAlone) {
+  if (GetParam() != 2) return;
+  std::atomic<bool> spawned{false}, again{false};
+  std::atomic<int> ended{0};
+  in_parallel(2, [&](Member& member) {
+    if (member.num == 1) {
+      for (int i = 0; i < 500; ++i) spawn([&] { ++ended; });
+      spawned = true;
+      while (!again) weft_yield();
+      EXPECT_EQ(member.queue.inbox_count, 0u);
+    } else {
+      while (!spawned) weft_yield();
+      int parts = 0;
+      Task* task = nullptr;
+      task = make(wish_for(task_flag::kUntied | task_flag::kUndeferred), [&] {
+        if (++parts < 400) task_again(this_member(), task);
+      });
+      task_start(member, task);
+      again = true;
+    }
+    barrier(member);
+  });
+  EXPECT_EQ(ended, 500);
+}
+
 TEST_P(OmpTask, ACancelledGroupDropsWhatHasNotBegun) {
   device().cancel = true;
   for (int round = 0; round < 20; ++round) {

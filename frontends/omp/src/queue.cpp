@@ -115,19 +115,20 @@ Task* queue_steal(Queue& queue) {
 void inbox_push(Queue& queue, Task* task) {
   const InboxLock hold(queue.inbox_lock);
   task->next = nullptr;
-  Task** end = &queue.inbox;
-  while (*end != nullptr) end = &(*end)->next;
-  *end = task;
+  (queue.inbox == nullptr ? queue.inbox : queue.inbox_last->next) = task;
+  queue.inbox_last = task;
   queue.inbox_count.fetch_add(1, std::memory_order_seq_cst);  // W2 of wait.hpp
 }
 
 Task* inbox_pop(Queue& queue, const Task* ancestor) {
   if (queue.inbox_count.load(std::memory_order_relaxed) == 0) return nullptr;
   const InboxLock hold(queue.inbox_lock);
-  for (Task** place = &queue.inbox; *place != nullptr; place = &(*place)->next) {
+  Task* before = nullptr;
+  for (Task** place = &queue.inbox; *place != nullptr; before = *place, place = &before->next) {
     Task* task = *place;
     if (ancestor != nullptr && !descends_from(task, ancestor)) continue;
     *place = task->next;
+    if (queue.inbox_last == task) queue.inbox_last = before;
     queue.inbox_count.fetch_sub(1, std::memory_order_relaxed);
     return task;
   }

@@ -82,6 +82,9 @@ bool queue_task(Member& member, Task* task) {
   return !task_best_at_once(member) && queue_push(member, task);
 }
 
+// So many at a time: each look goes through all of them. What is behind them in the queue its owner gets to by itself.
+constexpr uint32_t kMostPutAside = 32;
+
 // Somebody else's, while this member waits. What may not run above what waits here goes where anybody finds it.
 Task* steal(Member& member, Work work) {
   Team& team = *member.team;
@@ -93,10 +96,11 @@ Task* steal(Member& member, Work work) {
     if (victim >= n) victim -= n;
     if (victim == member.num) continue;
     Queue& queue = team.members[victim].queue;
-    if (queue_has_tasks(queue)) {
+    const bool any = work != Work::kDescendants;
+    if (queue_has_tasks(queue) && (any || queue.inbox_count.load(std::memory_order_relaxed) < kMostPutAside)) {
       Task* task = queue_steal(queue);
       if (task != nullptr) {
-        if (work != Work::kDescendants || descends_from(task, member.task)) {
+        if (any || descends_from(task, member.task)) {
           thread.stats.add(Stat::kSteals);
           return task;
         }
@@ -105,7 +109,7 @@ Task* steal(Member& member, Work work) {
         if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
       }
     }
-    if (Task* task = inbox_pop(queue, work == Work::kDescendants ? member.task : nullptr)) {
+    if (Task* task = inbox_pop(queue, any ? nullptr : member.task)) {
       thread.stats.add(Stat::kSteals);
       return task;
     }
@@ -218,7 +222,9 @@ void task_execute(Member& member, Task* task) {
       task->run(task);
       if (__builtin_expect((task->flags & task_flag::kAgain) == 0, 1)) break;
       task_flags_set(*task, task->flags & ~task_flag::kAgain);
-      run_one(member, Work::kDescendants);
+      // It may let others run between its parts: those that it has made, where nothing has to be searched for them.
+      Task* child = task->children != 0 ? queue_pop(member, true) : nullptr;
+      if (child != nullptr) run_inline(member, child);
     }
     member.task = before;
   }

@@ -149,6 +149,7 @@ struct Queue {
   std::atomic<uint32_t> inbox_count{0};
   std::atomic_flag inbox_lock = ATOMIC_FLAG_INIT;
   Task* inbox = nullptr;
+  Task* inbox_last = nullptr;  // of those in it
 };
 
 }  // namespace weft::omp
