@@ -166,7 +166,7 @@ bool granted(BlockRung rung) noexcept {
 BlockRung watch_find_rung(BlockRung wish) noexcept {
   // Who has come back is stopped by an event of perf's in either case.
   const bool perf = wish != BlockRung::Proc && granted(BlockRung::Perf);
-  if (perf && wish != BlockRung::Perf && bpf_granted()) return BlockRung::Bpf;
+  if (perf && wish == BlockRung::Bpf && bpf_granted()) return BlockRung::Bpf;
   if (perf) return BlockRung::Perf;
   return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
 }

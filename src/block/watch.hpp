@@ -14,7 +14,7 @@ struct Sight {
   uint64_t stamp = 0;     // another one each time that it has run; 0: not known
 };
 
-// The best rung that this process is granted, `wish` or below. None: not even /proc can be read.
+// The rung that this process is granted, `wish` or below; Auto: Perf or below. None: not even /proc can be read.
 BlockRung watch_find_rung(BlockRung wish) noexcept;
 
 // Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not
