@@ -223,8 +223,8 @@ INSTANTIATE_TEST_SUITE_P(All, PreemptSpin,
                                          Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING, 1}),
                          name_of);
 
-// Six wait for each other in turn, by spinning, until `enough` of them have short slices (a worker may have one alone), or many steps
-// are done. `order`: whose turn the i-th that is made has.
+// Six wait for each other in turn, by spinning, until three of them have short slices (a worker may have one alone), or many steps
+// are done. How many have then. `order`: whose turn the i-th that is made has.
 int shrunk_in_turn(int (*order)(int), uint64_t (*own_slice)()) {
   constexpr int kUlts = 6, kEnough = 3, kSteps = 3000;
   int turn = 0;
