@@ -186,6 +186,24 @@ bool next_ip(uintptr_t& ip) noexcept {
   return word != 0;
 }
 
+void unwind_at_most(unsigned most, const Registers& from, Frames& to) noexcept {
+  work.from = from;
+  work.module = Module{};
+  work.stack.forget();
+  to.count = 0;
+  to.cut = false;
+  if (library.init_remote(&work.cursor, space, nullptr) < 0) return;
+  uintptr_t ip = 0;
+  while (next_ip(ip)) {
+    if (to.count == most) {
+      to.cut = true;
+      return;
+    }
+    to.at[to.count++] = ip;
+    if (library.step(&work.cursor) <= 0) return;
+  }
+}
+
 }  // namespace
 
 const char* cfi_open() noexcept {
@@ -197,30 +215,14 @@ const char* cfi_open() noexcept {
   unw_accessors_t ours = accessors();
   space = library.create_addr_space(&ours, 0);
   if (space == nullptr) return "libunwind found no memory when the runtime was started";
-  // Its first use sets up tables of its own, under a lock.
+  // Its first use sets up tables of its own, under a lock: one step is that.
   Frames frames;
-  cfi_unwind(registers_here(), frames);
+  unwind_at_most(2, registers_here(), frames);
   return nullptr;
 }
 
 void cfi_forget() noexcept { work.tables.forget(); }
 
-void cfi_unwind(const Registers& from, Frames& to) noexcept {
-  work.from = from;
-  work.module = Module{};
-  work.stack.forget();
-  to.count = 0;
-  to.cut = false;
-  if (library.init_remote(&work.cursor, space, nullptr) < 0) return;
-  uintptr_t ip = 0;
-  while (next_ip(ip)) {
-    if (to.count == Frames::kMost) {
-      to.cut = true;
-      return;
-    }
-    to.at[to.count++] = ip;
-    if (library.step(&work.cursor) <= 0) return;
-  }
-}
+void cfi_unwind(const Registers& from, Frames& to) noexcept { unwind_at_most(Frames::kMost, from, to); }
 
 }  // namespace weft::rt
