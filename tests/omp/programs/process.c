@@ -79,9 +79,9 @@ static void* children_of_thread(void* unused) {
 }
 
 static void ends(const char* self) {
-  const char* ways[] = {"single", "task", "master", "thread", "quick", "abort"};
-  const int wanted[] = {41, 42, 43, 44, 45, -6};
-  for (int i = 0; i < 6; ++i) {
+  const char* ways[] = {"single", "task", "master", "thread", "quick", "abort", "main"};
+  const int wanted[] = {41, 42, 43, 44, 45, -6, -6};
+  for (int i = 0; i < 7; ++i) {
     const pid_t pid = fork();
     if (pid == 0) {
       execl(self, self, "--end", ways[i], (char*)NULL);
@@ -111,6 +111,7 @@ static void check_at_end(void) {
 static void end_by(const char* way) {
   atexit(check_at_end);
   region(2);
+  if (strcmp(way, "main") == 0) pthread_exit(NULL); /* it is a ULT: refused, and told on standard error */
   if (strcmp(way, "thread") == 0) {
     pthread_t thread;
     pthread_create(&thread, NULL, end_here, NULL);
