@@ -8,12 +8,11 @@
 
 namespace weft::rt {
 
-// False: somebody has had it for so long that it is shared with others who compute.
-inline bool cpu_yield() noexcept {
-  constexpr uint64_t kWantedNs = 50'000;
+// Returns how long it was gone, in ns.
+inline uint64_t cpu_yield() noexcept {
   const uint64_t before = now_ns();
   system_call(SYS_sched_yield, 0, 0, 0, 0);
-  return now_ns() - before < kWantedNs;
+  return now_ns() - before;
 }
 
 }  // namespace weft::rt

@@ -32,7 +32,7 @@ namespace weft::rt {
 namespace {
 
 constexpr uint32_t kLeft = 1;
-constexpr uint32_t kNever = 2;
+constexpr uint32_t kRefused = 2;
 // A handler of the C library's own may run on it, whose frame takes up to 12 KiB where the processor has tiles.
 constexpr size_t kSleepStack = 32 * 1024;
 
@@ -40,7 +40,7 @@ struct Adoption {
   Unit* unit = nullptr;
   Identity identity{};
   Stack stack;
-  FutexWord left{0};  // the thread: kLeft, its last store; or kNever
+  FutexWord left{0};  // the thread: kLeft, its last store; or kRefused
   Adoption* older = nullptr;
   alignas(64) char sleep_stack[kSleepStack];
 };
@@ -135,7 +135,7 @@ int adopt_caller(Pool* home) noexcept {
   }
   adoption->unit = make_unit(*adoption, home);
   if (adoption->unit == nullptr) {
-    adoption->left.store(kNever, std::memory_order_release);
+    adoption->left.store(kRefused, std::memory_order_release);
     return WEFT_ERR_NO_MEMORY;
   }
   adoption->older = newest.load(std::memory_order_relaxed);

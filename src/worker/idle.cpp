@@ -5,7 +5,6 @@
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "os/clock.hpp"
-#include "os/cpu_yield.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/bell.hpp"
@@ -285,20 +284,13 @@ uint64_t end_of_spin(const Worker* worker, uint64_t now) noexcept {
   return next < end ? next : now;
 }
 
-// A worker that has slept for less than idle_patience_ns has slept in vain: the next time it looks on for so long, leaving the CPU to
-// whoever else wants it, until it has looked in vain. Not for deadlines, which come when they come.
+// Not for deadlines, which come when they come.
 bool looks_on(Worker* worker, uint64_t* end) noexcept {
-  if (!worker->patient || worker->alarmed) return false;
-  const uint64_t patience = runtime.idle_patience_ns.load(std::memory_order_relaxed);
-  const uint64_t now = now_ns();
-  if (worker->looks_since == 0) worker->looks_since = now;
-  if (now - worker->looks_since >= patience) {
-    worker->patient = false;
-    return false;
-  }
-  worker->patient = cpu_yield();
+  if (!worker->patience.any() || worker->alarmed) return false;
+  const uint64_t most = runtime.idle_patience_ns.load(std::memory_order_relaxed);
+  const bool on = worker->patience.look_on(&worker->looks_since, most);
   *end = now_ns() + kLookOnNs;
-  return worker->patient;
+  return on;
 }
 
 // True: *unit, or an order for this worker, has come.
@@ -380,7 +372,10 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
     worker->alarmed = !sleep_until_woken(worker, search.thief, [&] {
       return has_orders_or_is_suspended(worker) || !own_pools_empty(sched);
     });
-    if (patience != 0) worker->patient = !worker->alarmed && now_ns() - since < patience;
+    if (patience != 0) {
+      const uint64_t now = now_ns();
+      worker->patience.slept(worker->alarmed ? kNever : now - since, patience, now);
+    }
     slept = true;
   }
 }

@@ -7,6 +7,7 @@
 #include "arch/thread_pointer.hpp"
 #include "klt/guard.hpp"
 #include "os/futex.hpp"
+#include "os/patience.hpp"
 #include "pool/lane.hpp"
 #include "sched/sched.hpp"
 #include "unit/stack.hpp"
@@ -144,7 +145,7 @@ struct alignas(64) Worker {
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
   bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since
-  bool patient = false;     // its last sleep was too short to be worth it: idle.cpp
+  Patience patience;        // idle.cpp
   uint64_t looks_since = 0;  // when it began to look on; 0: it has not
   uint32_t timer_turn = 0;  // whose deadlines besides the own are looked at next
   uint32_t bell_answered = 0;  // see bell.hpp

@@ -19,6 +19,7 @@
 
 #include "gather.hpp"
 #include "icv.hpp"
+#include "os/patience.hpp"
 #include "stats.hpp"
 #include "task.hpp"
 #include "weft/weft.h"
@@ -65,7 +66,7 @@ struct alignas(64) Thread {
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
   std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
-  bool patient = false;         // own: it looks on for long before it sleeps: wait.hpp
+  rt::Patience patience;        // own: wait.hpp
   std::atomic<bool> helping{false};  // own: it waits for a region, and looks for tasks of the team's
 };
 

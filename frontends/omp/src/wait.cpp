@@ -5,7 +5,6 @@
 
 #include "front/front.hpp"
 #include "home.hpp"
-#include "os/cpu_yield.hpp"
 #include "os/futex.hpp"
 #include "runtime.hpp"
 #include "task_end.hpp"
@@ -33,21 +32,15 @@ unsigned rounds_of_team(int n, int active_level) {
 unsigned rounds_before_sleep(const Member& member) { return member.team->rounds.load(std::memory_order_relaxed); }
 
 bool look_on(Thread& thread, uint64_t* since) {
-  if (!thread.patient || device().wait != WaitPolicy::kHybrid) return false;
-  const uint64_t now = rt::now_ns();
-  if (*since == 0) {
-    *since = now;
-  } else if (now - *since > kPatience) {
-    thread.patient = false;
-    return false;
-  }
+  if (!thread.patience.any() || device().wait != WaitPolicy::kHybrid) return false;
   go_home();  // two that look on at one CPU never sleep there
-  thread.patient = rt::cpu_yield();
-  return thread.patient;
+  return thread.patience.look_on(since, kPatience);
 }
 
 void slept(Thread& thread, uint64_t since) {
-  if (std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) < 0) thread.patient = rt::now_ns() - since < kPatience;
+  if (std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) >= 0) return;
+  const uint64_t now = rt::now_ns();
+  thread.patience.slept(now - since, kPatience, now);
 }
 
 bool worker_is_wanted() {
