@@ -50,7 +50,9 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   attr.name = "OpenMP thread";
   attr.stack_size = device().stack_size != 0 ? device().stack_size : default_stack();
   attr.identity = wanted_identity();
-  if (outermost && workers_stay() && member.num < worker_count()) {
+  // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
+  const bool below_ult = member.team->members[0].thread->unit != nullptr;
+  if (outermost && below_ult && workers_stay() && member.num < worker_count()) {
     attr.worker = weft_worker_get(static_cast<unsigned>(member.num));
     attr.pinned = true;
   }
