@@ -9,6 +9,7 @@
 
 #include "affinity.hpp"
 #include "barrier.hpp"
+#include "crowd.hpp"
 #include "icvs.hpp"
 #include "keep.hpp"
 #include "memory.hpp"
@@ -193,6 +194,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.level = outer.level + 1;
   team.active_level = outer.active_level + (active ? 1 : 0);
   change(team.rounds, rounds_of_team(n, team.active_level));
+  change(team.crowded, team.active_level == 1 && is_crowd(*opener.thread, n));
   change(team.pushers_fence, n > worker_count());
   team.league_num = outer.league_num;
   team.league_size = outer.league_size;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "crowd.hpp"
 #include "front/front.hpp"
 #include "home.hpp"
 #include "keep.hpp"
@@ -79,7 +80,7 @@ void initialize_here() {
   if (first && options.bind == -1) homes_give();
   keep_begin();
   // As the threads themselves wait: wait.hpp.
-  if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(kPatience);
+  workers_look_on(true);
   let_others_run();
 }
 
@@ -131,6 +132,7 @@ void after_fork_child() {
       member->num = 0;
     }
   }
+  crowd_forget(forking != nullptr && forking->unit == nullptr ? 1 : 0);
   started.store(weft_initialized(), std::memory_order_relaxed);
   workers_before_fork = std::max(workers, workers_before_fork);
   if (weft_initialized()) workers = weft_worker_count();

@@ -63,10 +63,12 @@ struct alignas(64) Thread {
   Stats stats;
   weft_pool_t kept = nullptr;  // where it stays: keep.hpp; null: anywhere
   int kept_at = -1;            // the place
+  uint64_t window = 0;         // crowd.hpp
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
   std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
   rt::Patience patience;        // own: wait.hpp
+  bool looking_pays = true;     // own: its last sleep was as short as what it takes to sleep
   std::atomic<bool> helping{false};  // own: it waits for a region, and looks for tasks of the team's
 };
 
@@ -144,6 +146,7 @@ struct alignas(64) Team {
   // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
+  std::atomic<bool> crowded{false};              // crowd.hpp; member 0, before the region begins
   std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
   // It has more threads than workers: those that wait sleep, and often. wait.hpp, W2; member 0, before the region begins.
   std::atomic<bool> pushers_fence{false};

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "crowd.hpp"
 #include "icvs.hpp"
 #include "keep.hpp"
 #include "llvm/thread_end.hpp"
@@ -126,6 +127,7 @@ void drop_initial_team(Thread& thread) {
     keep_at_place(*thread->member, 0);
   } else {  // it is bound in its first region
     kernel_thread = thread;
+    crowd_comes();
     pthread_setspecific(kernel_key(), thread);
   }
   return *thread;
@@ -182,6 +184,7 @@ void thread_forget(Thread* thread) {
   drop_initial_team(*thread);
   if (thread->unit == nullptr) {
     kernel_thread = nullptr;
+    crowd_goes();
     pthread_setspecific(kernel_key(), nullptr);
   }
   known.thread = nullptr;

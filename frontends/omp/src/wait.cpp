@@ -29,17 +29,27 @@ unsigned rounds_of_team(int n, int active_level) {
   return static_cast<unsigned>(std::min(said >= 0 ? said : kHybridMicroseconds, most) * kRoundsPerMicrosecond);
 }
 
-unsigned rounds_before_sleep(const Member& member) { return member.team->rounds.load(std::memory_order_relaxed); }
+unsigned rounds_before_sleep(const Member& member) {
+  const unsigned rounds = member.team->rounds.load(std::memory_order_relaxed);
+  return is_crowded(member) && !member.thread->looking_pays ? 0 : rounds;
+}
 
-bool look_on(Thread& thread, uint64_t* since) {
-  if (!thread.patience.any() || device().wait != WaitPolicy::kHybrid) return false;
+void workers_look_on(bool do_so) {
+  if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(do_so ? kPatience : 0);
+}
+
+bool look_on(const Member& member, uint64_t* since) {
+  Thread& thread = *member.thread;
+  if (!thread.patience.any() || is_crowded(member) || device().wait != WaitPolicy::kHybrid) return false;
   go_home();  // two that look on at one CPU never sleep there
   return thread.patience.look_on(since, kPatience);
 }
 
-void slept(Thread& thread, uint64_t since) {
+void slept(const Member& member, uint64_t since) {
+  Thread& thread = *member.thread;
   if (std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) >= 0) return;
   const uint64_t now = rt::now_ns();
+  thread.looking_pays = now - since < 2 * kHybridMicroseconds * 1000;
   thread.patience.slept(now - since, kPatience, now);
 }
 

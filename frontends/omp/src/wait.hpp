@@ -43,13 +43,16 @@ bool may_find_work(const Member& member, Work work);
 // How long a thread looks before it sleeps: rounds of a pause instruction. In the hybrid policy that is what it takes to sleep and
 // be woken. But a thread that has slept for less than a few milliseconds has slept in vain: others pay for its waking up, one
 // after the other. The next time it looks on for so long, leaving the CPU to whoever else wants it; until it has looked in vain.
+// In a crowd (crowd.hpp) nobody looks on, and only who has slept for a few tens of microseconds the last time looks at all.
 unsigned rounds_before_sleep(const Member& member);
+inline bool is_crowded(const Member& member) { return member.team->crowded.load(std::memory_order_relaxed); }
 unsigned rounds_of_team(int n, int active_level);
+void workers_look_on(bool do_so);
 // True: it looks on for that many rounds.
 inline constexpr unsigned kLookOn = 64;
 inline constexpr uint64_t kPatience = 5'000'000;  // ns
-bool look_on(Thread& thread, uint64_t* since);
-void slept(Thread& thread, uint64_t since);
+bool look_on(const Member& member, uint64_t* since);
+void slept(const Member& member, uint64_t since);
 // Asked now and then by whoever looks: whether the worker of the caller has something else to do, so that it should not be kept
 // from it.
 bool worker_is_wanted();
@@ -100,7 +103,7 @@ void wait_until(Member& member, Work work, Done done) {
       if (rounds % 32 == 0 && worker_is_wanted()) most = 0;
       continue;
     }
-    if (most != 0 && look_on(*member.thread, &since)) {
+    if (most != 0 && look_on(member, &since)) {
       most = rounds + kLookOn;
       continue;
     }
@@ -108,9 +111,9 @@ void wait_until(Member& member, Work work, Done done) {
     if (done() || (work != Work::kNone && may_find_work(member, work))) {
       if (parking.cancel()) searching = true;
     } else {
-      since = most != 0 ? rt::now_ns() : 0;
+      since = most != 0 || is_crowded(member) ? rt::now_ns() : 0;
       parking.sleep();
-      if (since != 0) slept(*member.thread, since);
+      if (since != 0) slept(member, since);
       idle.looked();
       searching = true;
     }
