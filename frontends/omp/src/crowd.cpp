@@ -47,7 +47,7 @@ void crowd_forget(int left) {
 }
 
 bool is_crowd(Thread& root, int n) {
-  if (__builtin_expect(!crowd.possible(), 1)) return false;
+  if (__builtin_expect(!crowd.possible(), 1) || device().wait != WaitPolicy::kHybrid) return false;
   const bool now = crowd.begins(root.window, n, std::min(worker_count(), device().procs), rt::now_ns());
   change_to(now);
   return now;
