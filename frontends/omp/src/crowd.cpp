@@ -14,8 +14,16 @@ namespace {
 constinit Crowd crowd;
 std::atomic<bool> is_one{false};
 
+// Of two who change it at once the last one to look has the workers do what is true.
 void change_to(bool now) {
-  if (is_one.load(std::memory_order_relaxed) != now && is_one.exchange(now, std::memory_order_relaxed) != now) workers_look_on(!now);
+  if (__builtin_expect(is_one.load(std::memory_order_relaxed) == now, 1)) return;
+  is_one.store(now, std::memory_order_seq_cst);
+  bool done;
+  do {
+    done = is_one.load(std::memory_order_seq_cst);
+    workers_look_on(!done);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (is_one.load(std::memory_order_seq_cst) != done);
 }
 
 }  // namespace
@@ -43,12 +51,12 @@ void crowd_goes() {
 
 void crowd_forget(int left) {
   crowd.forget(left);
-  is_one.store(false, std::memory_order_relaxed);
+  change_to(false);
 }
 
 bool is_crowd(Thread& root, int n) {
-  if (__builtin_expect(!crowd.possible(), 1) || device().wait != WaitPolicy::kHybrid) return false;
-  const bool now = crowd.begins(root.window, n, std::min(worker_count(), device().procs), rt::now_ns());
+  const bool now = __builtin_expect(crowd.possible(), 0) && nobody_says_how_to_wait() &&
+                   crowd.begins(root.window, n, std::min(worker_count(), device().procs), rt::now_ns());
   change_to(now);
   return now;
 }

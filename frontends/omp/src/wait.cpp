@@ -34,8 +34,12 @@ unsigned rounds_before_sleep(const Member& member) {
   return is_crowded(member) && !member.thread->looking_pays ? 0 : rounds;
 }
 
+bool nobody_says_how_to_wait() {
+  return device().wait == WaitPolicy::kHybrid && std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) < 0;
+}
+
 void workers_look_on(bool do_so) {
-  if (device().wait == WaitPolicy::kHybrid && device().spin_us < 0) front::set_idle_patience(do_so ? kPatience : 0);
+  if (nobody_says_how_to_wait()) front::set_idle_patience(do_so ? kPatience : 0);
 }
 
 bool look_on(const Member& member, uint64_t* since) {
