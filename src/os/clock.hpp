@@ -17,6 +17,8 @@ inline uint64_t clock_read(clockid_t clock) noexcept {
 
 inline uint64_t now_ns() noexcept { return clock_read(CLOCK_MONOTONIC); }  // some 20 ns
 
+inline uint64_t thread_cpu_ns() noexcept { return clock_read(CLOCK_THREAD_CPUTIME_ID); }  // that of the caller; a system call
+
 // As of the kernel's last tick, some milliseconds ago: a quarter of the price.
 inline uint64_t coarse_now_ns() noexcept { return clock_read(CLOCK_MONOTONIC_COARSE); }
 

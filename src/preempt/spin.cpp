@@ -95,6 +95,15 @@ bool is_late(const Klt* klt) noexcept {
   return now > due && now - due > kLateNs;
 }
 
+// Another process may have had the core since the last tick, and this one be there in time all the same.
+enum class HasRun { kNo, kYes, kUnknown };
+
+HasRun has_run(const Klt* klt) noexcept {
+  const uint64_t before = klt->tick_cpu.load(std::memory_order_relaxed);
+  if (before == 0) return HasRun::kUnknown;
+  return thread_cpu_ns() - before >= preempt_settings.spin_slice / 2 ? HasRun::kYes : HasRun::kNo;
+}
+
 bool same_values(const Record& record, const ucontext_t& frame) noexcept {
   unsigned changed = 0;
   for (unsigned i = 0; i < kFrameGeneral; ++i) {
@@ -105,8 +114,8 @@ bool same_values(const Record& record, const ucontext_t& frame) noexcept {
   return record.vectors.load(std::memory_order_relaxed) == frame_vectors(frame);
 }
 
-// Whether it is as it was, has had time to be otherwise, and does not sleep in the kernel.
-bool spins(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
+// Whether it is as it was, should have had time to be otherwise, and does not sleep in the kernel.
+bool seems_to_spin(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
   return record.seen.load(std::memory_order_relaxed) && !is_late(self) && same_values(record, frame) && !frame_in_kernel(frame);
 }
 
@@ -125,8 +134,9 @@ uint64_t preempt_slice(const Unit* unit) noexcept {
   return shrunk(known ? record.halvings.load(std::memory_order_relaxed) : 0);
 }
 
-// A quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back after a
-// few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
+// Who is found as it was is looked at again, soon: then it is known whether it has run in between. Then its slice is the shortest; from
+// then on a quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back
+// after a few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
 // that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where threads wait in
 // turn each tick may find a new wait, and never the same values.
 bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
@@ -136,14 +146,19 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
   uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
   uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
   uintptr_t again = 0;
-  if (known && frame != nullptr && spins(self, record, *frame)) {
+  const bool same = known && frame != nullptr && seems_to_spin(self, record, *frame);
+  const HasRun run = same ? has_run(self) : HasRun::kYes;
+  const bool looks = shrunk(0) > preempt_settings.spin_slice;
+  if (same && run == HasRun::kUnknown && looked == 0 && looks) {
+    again = line_of(*frame);
+  } else if (same && run != HasRun::kNo) {
     // Seen within one slice: certainly.
     do {
       if (shrunk(halvings) > shrunk(halvings + 1)) halvings += 2;
     } while (looked != 0 && shrunk(halvings) > shrunk(halvings + 1));
     doubts = 0;
     has_spun(line_of(*frame));
-  } else if (frame == nullptr || looked != 0 || is_late(self) || frame_in_kernel(*frame)) {
+  } else if (frame == nullptr || looked != 0 || run == HasRun::kNo || is_late(self) || frame_in_kernel(*frame)) {
     halvings -= halvings != 0;
     if (looked != 0) looked_in_vain(looked);
   } else {
@@ -151,7 +166,7 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
     const bool believed = here == Spinning::kHasBeen && halvings != 0 && doubts < kMostDoubts;
     if (believed) ++doubts;
     if (here != Spinning::kHasBeen) halvings -= halvings != 0;
-    if (here != Spinning::kNever && !believed && shrunk(0) > preempt_settings.spin_slice) again = line_of(*frame);
+    if (here != Spinning::kNever && !believed && looks) again = line_of(*frame);
   }
   record.unit.store(unit, std::memory_order_relaxed);
   record.halvings.store(halvings, std::memory_order_relaxed);

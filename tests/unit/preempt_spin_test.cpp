@@ -24,6 +24,7 @@ class SpinJudgement : public testing::Test {
     preempt_settings.interval = kInterval;
     preempt_settings.spin_slice = kShortest;
     frame_.uc_mcontext.fpregs = &vectors_;
+    klt_.tick_cpu = 1;  // it has run since
     at(kCode);
     for (int i = REG_R8; i <= REG_RSP; ++i) set(i, 1000 * i);
   }
@@ -46,6 +47,7 @@ class SpinJudgement : public testing::Test {
   alignas(64) static constexpr unsigned char kWhereNobodySpins[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kNew[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kBusy[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kUnlooked[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kSystemCall[] = {0x0f, 0x05};
   // It has done something.
   void step(int i) {
@@ -65,6 +67,16 @@ class SpinJudgement : public testing::Test {
 TEST_F(SpinJudgement, ShrinksToTheShortest) {
   const uint64_t expected[] = {kInterval, kInterval / 4, kInterval / 16, kShortest, kShortest};
   for (const uint64_t slice : expected) EXPECT_EQ(tick(), slice);
+}
+
+TEST_F(SpinJudgement, WhereItIsNotKnownWhetherItHasRunOneLooksAgain) {
+  at(kUnlooked);
+  klt_.tick_cpu = 0;
+  tick();
+  EXPECT_EQ(tick(), kInterval);
+  EXPECT_TRUE(again_);
+  klt_.tick_cpu = 1;
+  EXPECT_EQ(tick(), kShortest);
 }
 
 TEST_F(SpinJudgement, IsGivenBackStepByStep) {
@@ -180,6 +192,15 @@ TEST_F(SpinJudgement, ATickThatIsLateSaysNothing) {
   spin();
   klt_.tick_due = now_ns() - 200'000;
   for (int i = 0; i < 6; ++i) tick();
+  EXPECT_EQ(preempt_slice(&unit_), kInterval);
+}
+
+TEST_F(SpinJudgement, NorDoesOneThatComesWhereOthersHadTheCore) {
+  spin();
+  for (int i = 0; i < 6; ++i) {
+    klt_.tick_cpu = thread_cpu_ns();
+    tick();
+  }
   EXPECT_EQ(preempt_slice(&unit_), kInterval);
 }
 
