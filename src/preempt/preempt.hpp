@@ -50,6 +50,14 @@ void preempt_arm(Klt* carrier, Worker* worker) noexcept;
 void preempt_arm_for_next(Klt* carrier, Worker* worker) noexcept;
 // The unit stays, and a tick comes after the shortest slice there is.
 void preempt_arm_look(Klt* carrier, Worker* worker, const Unit* unit) noexcept;
+// turn.cpp. How long the next turn is: the unit that runs is about to be preempted. computes: as far as one can see.
+void preempt_next_turn(Worker* worker, bool computes) noexcept;
+// Turns are one interval long again.
+void preempt_short_turns(Worker* worker) noexcept;
+// The lane has told of a unit. True: that was the one that a tick has just preempted, and the turn goes on.
+bool preempt_turn_goes_on(Worker* worker) noexcept;
+// A longer turn is to end when it has lasted one interval. Any thread.
+void preempt_end_turn(Worker* worker) noexcept;
 // Soon, because something was in the way this time.
 void preempt_arm_soon(Klt* carrier) noexcept;
 // There is no next one, until a unit waits.
@@ -63,9 +71,13 @@ bool preempt_same_unit(const Worker* worker) noexcept;
 void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept;
 uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept;
 
-// spin.cpp. What a tick has found the unit at; `frame`: as above. Only by whoever carries it. True: it may spin; one more look, soon,
-// and it is known: see preempt_arm_look().
-bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept;
+enum class SpinLook {
+  kNothing,  // it computes, as far as one can see
+  kAgain,    // it may spin: one more look, soon, and it is known: see preempt_arm_look()
+  kMaySpin,  // it does, or does no more than count
+};
+// spin.cpp. What a tick has found the unit at; `frame`: as above. Only by whoever carries it.
+SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept;
 // How long it may run while others wait: the interval; one that only spins less and less. Any thread, async-signal-safe; of a unit
 // that is gone, too.
 uint64_t preempt_slice(const Unit* unit) noexcept;

@@ -48,6 +48,7 @@ Record& record_of(const Unit* unit) noexcept {
 struct Place {
   std::atomic<uintptr_t> line{0};
   std::atomic<bool> spun{false};
+  std::atomic<bool> counts{false};  // or has done no more than count, between two looks
   std::atomic<uint32_t> looks{0};  // in vain, where nobody has spun yet
 };
 constexpr unsigned kPlaceBits = 8;
@@ -70,6 +71,7 @@ Spinning look_up(uintptr_t line) noexcept {
   }
   if (!spun) {
     place.line.store(line, std::memory_order_relaxed);
+    place.counts.store(false, std::memory_order_relaxed);
     place.looks.store(0, std::memory_order_relaxed);
   }
   return Spinning::kNever;
@@ -80,9 +82,17 @@ void has_spun(uintptr_t line) noexcept {
   place_of(line).spun.store(true, std::memory_order_relaxed);
 }
 
-void looked_in_vain(uintptr_t line) noexcept {
+void looked_in_vain(uintptr_t line, bool counts) noexcept {
   Place& place = place_of(line);
-  if (place.line.load(std::memory_order_relaxed) == line) place.looks.fetch_add(1, std::memory_order_relaxed);
+  if (place.line.load(std::memory_order_relaxed) != line) return;
+  place.looks.fetch_add(1, std::memory_order_relaxed);
+  place.counts.store(counts, std::memory_order_relaxed);
+}
+
+bool may_spin_at(uintptr_t line) noexcept {
+  const Place& place = place_of(line);
+  return place.line.load(std::memory_order_relaxed) == line &&
+         (place.spun.load(std::memory_order_relaxed) || place.counts.load(std::memory_order_relaxed));
 }
 
 uint64_t shrunk(uint32_t halvings) noexcept {
@@ -104,19 +114,27 @@ HasRun has_run(const Klt* klt) noexcept {
   return thread_cpu_ns() - before >= preempt_settings.spin_slice / 2 ? HasRun::kYes : HasRun::kNo;
 }
 
-bool same_values(const Record& record, const ucontext_t& frame) noexcept {
+// How the values differ from those that the last tick has found.
+enum class Values { kSame, kOneChanged, kOthers };
+
+// kSame: one may have changed by a little. kOneChanged: by any amount.
+Values compare(const Record& record, const ucontext_t& frame) noexcept {
+  if (record.vectors.load(std::memory_order_relaxed) != frame_vectors(frame)) return Values::kOthers;
+  Values found = Values::kSame;
   unsigned changed = 0;
   for (unsigned i = 0; i < kFrameGeneral; ++i) {
     const uint64_t change = frame_general(frame, i) - record.general[i].load(std::memory_order_relaxed);
     if (change == 0) continue;
-    if (++changed > 1 || change + kLittle > 2 * kLittle) return false;
+    if (++changed > 1) return Values::kOthers;
+    if (change + kLittle > 2 * kLittle) found = Values::kOneChanged;
   }
-  return record.vectors.load(std::memory_order_relaxed) == frame_vectors(frame);
+  return found;
 }
 
-// Whether it is as it was, should have had time to be otherwise, and does not sleep in the kernel.
-bool seems_to_spin(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
-  return record.seen.load(std::memory_order_relaxed) && !is_late(self) && same_values(record, frame) && !frame_in_kernel(frame);
+// Of a unit that has had time to change some, and does not sleep in the kernel.
+Values values_of(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
+  if (!record.seen.load(std::memory_order_relaxed) || is_late(self) || frame_in_kernel(frame)) return Values::kOthers;
+  return compare(record, frame);
 }
 
 void keep(Record& record, const ucontext_t& frame) noexcept {
@@ -139,19 +157,20 @@ uint64_t preempt_slice(const Unit* unit) noexcept {
 // after a few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
 // that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where threads wait in
 // turn each tick may find a new wait, and never the same values.
-bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
+SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
   Record& record = record_of(unit);
   const bool known = record.unit.load(std::memory_order_relaxed) == unit;
   const uintptr_t looked = known ? record.looked.load(std::memory_order_relaxed) : 0;
   uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
   uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
   uintptr_t again = 0;
-  const bool same = known && frame != nullptr && seems_to_spin(self, record, *frame);
-  const HasRun run = same ? has_run(self) : HasRun::kYes;
+  Values values = known && frame != nullptr ? values_of(self, record, *frame) : Values::kOthers;
+  const HasRun run = values == Values::kSame ? has_run(self) : HasRun::kYes;
+  if (run == HasRun::kNo) values = Values::kOthers;
   const bool looks = shrunk(0) > preempt_settings.spin_slice;
-  if (same && run == HasRun::kUnknown && looked == 0 && looks) {
+  if (values == Values::kSame && run == HasRun::kUnknown && looked == 0 && looks) {
     again = line_of(*frame);
-  } else if (same && run != HasRun::kNo) {
+  } else if (values == Values::kSame) {
     // Seen within one slice: certainly.
     do {
       if (shrunk(halvings) > shrunk(halvings + 1)) halvings += 2;
@@ -160,7 +179,7 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
     has_spun(line_of(*frame));
   } else if (frame == nullptr || looked != 0 || run == HasRun::kNo || is_late(self) || frame_in_kernel(*frame)) {
     halvings -= halvings != 0;
-    if (looked != 0) looked_in_vain(looked);
+    if (looked != 0) looked_in_vain(looked, values == Values::kOneChanged);
   } else {
     const Spinning here = look_up(line_of(*frame));
     const bool believed = here == Spinning::kHasBeen && halvings != 0 && doubts < kMostDoubts;
@@ -174,7 +193,9 @@ bool preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext
   record.looked.store(again, std::memory_order_relaxed);
   record.seen.store(frame != nullptr, std::memory_order_relaxed);
   if (frame != nullptr) keep(record, *frame);
-  return again != 0;
+  if (again != 0) return SpinLook::kAgain;
+  const bool may = values != Values::kOthers || (frame != nullptr && may_spin_at(line_of(*frame)));
+  return may ? SpinLook::kMaySpin : SpinLook::kNothing;
 }
 
 }  // namespace weft::rt

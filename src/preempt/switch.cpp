@@ -184,6 +184,7 @@ bool preempt_others_wait(Worker* worker) noexcept {
 void preempt_tick_again(Klt* self, Worker* worker) noexcept {
   const PreemptMode mode = preempt_mode.load(std::memory_order_relaxed);
   if (mode == PreemptMode::Off) return;
+  preempt_short_turns(worker);
   if (mode == PreemptMode::Auto) {
     if (!preempt_others_wait(worker)) return preempt_rest(worker);
     std::atomic<uint32_t>& periods = worker->preempt.periods;
@@ -213,7 +214,7 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
-  const bool look_again = !preempt_relays() && preempt_look_for_spinning(self, unit, frame);
+  const SpinLook look = preempt_relays() ? SpinLook::kNothing : preempt_look_for_spinning(self, unit, frame);
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
   if (hands_on) {
     let_scheduler_look(worker);
@@ -222,14 +223,14 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     const Unit* whose = worker->preempt.whose.load(std::memory_order_relaxed);
     const bool lets_others = (mode == PreemptMode::Auto && !preempt_same_unit(worker)) || (whose != nullptr && whose != unit);
     if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
-    if (who == Waiting::kOthers && look_again) return preempt_arm_look(self, worker, unit);
+    if (who == Waiting::kOthers && look == SpinLook::kAgain) return preempt_arm_look(self, worker, unit);
     if (who == Waiting::kOthers && !preempt_relays() && preempt_is_short(preempt_slice(unit))) {
       worker->preempt.spun.store(kMostPeriods, std::memory_order_relaxed);
     }
   }
   // What idle workers were offered and have not taken waits for every 64th turn otherwise: 64 slices.
   if (worker->lane.has_shared()) worker->tick |= kLookRound;
-  worker->preempt.periods.store(1, std::memory_order_relaxed);
+  preempt_next_turn(worker, look == SpinLook::kNothing);
   // It is bound to its KLT in any case.
   if (unit_is(unit->host, flag::kPrimary)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
   // A handler of the program's, on the KLT's alternate stack: that is not the ULT's to take along.

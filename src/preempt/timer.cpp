@@ -72,7 +72,9 @@ void arm_short(Klt* carrier, Worker* worker, const Unit* unit, uint64_t slice) n
 void arm_for_all(Klt* carrier, Worker* worker) noexcept {
   PreemptClock& clock = worker->preempt;
   clock.whose.store(nullptr, std::memory_order_relaxed);
-  const uint64_t periods = clock.periods.load(std::memory_order_relaxed);
+  const bool long_turn = clock.turn.load(std::memory_order_relaxed) != 1;
+  // Sequentially consistent: preempt_end_turn() finds us as the carrier, or we see what it has stored.
+  const uint64_t periods = clock.periods.load(std::memory_order_seq_cst);
   const uint64_t interval = preempt_settings.interval.load(std::memory_order_relaxed) * periods;
   const uint64_t now = now_ns();
   // From when the last one was due: on a grid coarser than the interval the ticks come as often as they should.
@@ -85,6 +87,8 @@ void arm_for_all(Klt* carrier, Worker* worker) noexcept {
   preempt_set_timer(carrier, std::max(preempt_on_grid(due, worker), now + interval / 2), now);
   // Not for ticks that come now and then; nor where the kernel's own comes before ours.
   if (steady && interval < preempt_settings.kernel_tick) preempt_pace(worker, preempt_on_grid(due + interval, worker));
+  // Whoever has ended the turn meanwhile may have set the timer before us.
+  if (long_turn && clock.turn.load(std::memory_order_seq_cst) == 1) arm_for_all(carrier, worker);
 }
 
 }  // namespace
@@ -132,6 +136,7 @@ void preempt_rest(Worker* worker) noexcept {
   } else {
     worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
   }
+  preempt_short_turns(worker);
   if (tell && preempt_units_wait(worker)) return preempt_unit_waits(worker);
   // One that sleeps watches over the deadlines itself.
   if (tell && worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake) preempt_deadline(worker);
@@ -140,6 +145,8 @@ void preempt_rest(Worker* worker) noexcept {
 void preempt_deadline(Worker* worker) noexcept {
   const uint64_t earliest = timers_earliest_of(worker);
   Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
+  const PreemptClock& clock = worker->preempt;
+  if (clock.ticking.load(std::memory_order_relaxed) && earliest >= clock.due.load(std::memory_order_relaxed)) return;
   // One that has come: what runs now may be about to look.
   const uint64_t now = now_ns();
   const uint64_t soonest = now + WEFT_PREEMPTION_INTERVAL_MIN;
@@ -147,8 +154,11 @@ void preempt_deadline(Worker* worker) noexcept {
 }
 
 void preempt_unit_waits(Worker* worker) noexcept {
+  if (preempt_turn_goes_on(worker)) return;
   worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
-  if (!worker->preempt.ticking.exchange(true, std::memory_order_seq_cst)) arm_carrier(worker);
+  const bool rests = !worker->preempt.ticking.exchange(true, std::memory_order_seq_cst);
+  preempt_end_turn(worker);
+  if (rests) arm_carrier(worker);
 }
 
 void preempt_goes_on(Klt* self, Worker* worker) noexcept {
@@ -181,6 +191,7 @@ void preempt_restart_all() noexcept {
     Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
     if (worker == nullptr || worker->state.load(std::memory_order_relaxed) != WorkerState::kActive) continue;
     worker->preempt.periods.store(1, std::memory_order_relaxed);
+    worker->preempt.turn.store(1, std::memory_order_relaxed);
     if (mode == PreemptMode::Off) {
       worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
       worker->preempt.ticking.store(false, std::memory_order_relaxed);

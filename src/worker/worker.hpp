@@ -51,6 +51,9 @@ struct PreemptClock {
   std::atomic<bool> by_priority{false};  // its main scheduler, or one of that's pools, goes by priority
   std::atomic<bool> ticking{false};   // there will be one, unless the worker sleeps then
   std::atomic<uint32_t> periods{1};   // intervals from one to the next
+  std::atomic<uint32_t> turn{1};      // as long as a turn is; more than one: the lane tells
+  std::atomic<uint32_t> settled{0};   // ticks in a row that have found nobody waiting but those that ticks have preempted
+  std::atomic<uint32_t> tail{0};      // of the ring, if nobody has been pushed since the last such tick
   std::atomic<uint64_t> due{0};       // when the last one, or the next one, should come
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
   std::atomic<const Unit*> whose{nullptr};  // a name: it ends this one's short slice only; null: of whoever runs

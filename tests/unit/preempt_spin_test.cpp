@@ -32,7 +32,7 @@ class SpinJudgement : public testing::Test {
   void set(int number, greg_t value) { frame_.uc_mcontext.gregs[number] = value; }
   greg_t get(int number) const { return frame_.uc_mcontext.gregs[number]; }
   uint64_t tick() {
-    again_ = preempt_look_for_spinning(&klt_, &unit_, &frame_);
+    again_ = preempt_look_for_spinning(&klt_, &unit_, &frame_) == SpinLook::kAgain;
     return preempt_slice(&unit_);
   }
   // So that it has the shortest one.
