@@ -38,10 +38,11 @@ struct attributes {
   bool pinned = false;
   weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
   weft_identity_t identity = WEFT_IDENTITY_WORKER;
+  weft_blocking_t blocking = WEFT_BLOCKING_DEFAULT;
 
   weft_unit_attr_t native() const noexcept {
     return {name,      stack_size,     stack_memory, pool,  worker,
-            technique, fp_environment, priority,     pinned, preemption, identity};
+            technique, fp_environment, priority,     pinned, preemption, identity, blocking};
   }
 };
 

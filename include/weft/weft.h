@@ -131,6 +131,14 @@ typedef enum weft_preemption {
   WEFT_PREEMPTION_KLT_SWITCHING,
 } weft_preemption_t;
 
+// Whether a ULT's worker goes on with others while the ULT is blocked in the kernel, where the process's mode has that
+// (weft/block.h). weft_blocking_begin() hands over in any case.
+typedef enum weft_blocking {
+  WEFT_BLOCKING_DEFAULT = 0,  // it does
+  WEFT_BLOCKING_UNAWARE,      // the worker waits with it
+  WEFT_BLOCKING_AWARE,        // it does, whatever its pool says
+} weft_blocking_t;
+
 // Whose thread-local state a ULT uses: errno, thread-local variables, pthread keys, malloc's cache, pthread_self().
 typedef enum weft_identity {
   WEFT_IDENTITY_WORKER = 0,  // that of the kernel thread it runs on: a switch costs nothing more
@@ -152,11 +160,12 @@ typedef struct weft_unit_attr {
   bool pinned;               // may not migrate: runs only on workers that pop its home pool itself
   weft_preemption_t preemption;
   weft_identity_t identity;
+  weft_blocking_t blocking;
 } weft_unit_attr_t;
 
 #define WEFT_UNIT_ATTR_INIT \
   { 0, 0, 0, 0, 0, WEFT_TECHNIQUE_AUTO, WEFT_FP_SHARED, WEFT_PRIORITY_DEFAULT, false, WEFT_PREEMPTION_DEFAULT, \
-    WEFT_IDENTITY_WORKER }
+    WEFT_IDENTITY_WORKER, WEFT_BLOCKING_DEFAULT }
 
 typedef enum weft_unit_state {
   WEFT_UNIT_FRESH,       // created or revived, has not run yet

@@ -38,9 +38,9 @@ uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) no
   if (attr.stack_memory != nullptr) flags |= flag::kStackKept;
   const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) || own_state;
   if (own) flags |= flag::kOwnStack;
-  if (attr.stack_size != 0 || attr.preemption != WEFT_PREEMPTION_DEFAULT) flags |= flag::kCold;
-  const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC &&
-                         attr.preemption == WEFT_PREEMPTION_DEFAULT;
+  const bool says = attr.preemption != WEFT_PREEMPTION_DEFAULT || attr.blocking != WEFT_BLOCKING_DEFAULT;
+  if (attr.stack_size != 0 || says) flags |= flag::kCold;
+  const bool claimable = !own && !detached && !attr.pinned && attr.technique != WEFT_TECHNIQUE_SC && !says;
   if (claimable) flags |= flag::kClaimable;
   return static_cast<uint16_t>(flags);
 }
@@ -49,7 +49,7 @@ int check_attr(const weft_unit_attr_t& attr, bool tasklet) noexcept {
   if (attr.priority < 0 || attr.priority >= WEFT_PRIORITIES) return WEFT_ERR_INVALID;
   if (attr.technique > WEFT_TECHNIQUE_JOINER) return WEFT_ERR_INVALID;
   if (attr.fp_environment > WEFT_FP_OWN || attr.preemption > WEFT_PREEMPTION_KLT_SWITCHING) return WEFT_ERR_INVALID;
-  if (attr.identity > WEFT_IDENTITY_OWN) return WEFT_ERR_INVALID;
+  if (attr.identity > WEFT_IDENTITY_OWN || attr.blocking > WEFT_BLOCKING_AWARE) return WEFT_ERR_INVALID;
   if (attr.pool != nullptr && attr.worker != nullptr) return WEFT_ERR_INVALID;
   if (tasklet) {
     const bool more = attr.stack_memory != nullptr || attr.stack_size != 0 || attr.identity != WEFT_IDENTITY_WORKER;
@@ -115,6 +115,7 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
   }
   if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
   if (attr.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(attr.preemption);
+  if (attr.blocking != WEFT_BLOCKING_DEFAULT) unit->cold.blocking = static_cast<uint8_t>(attr.blocking);
   if ((flags & flag::kOwnState) != 0) set_own_state(unit, attr, identity);
   const bool homed = attr.pool != nullptr || attr.worker != nullptr || attr.pinned;
   const auto priority = static_cast<uint8_t>(attr.priority);

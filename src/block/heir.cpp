@@ -51,12 +51,23 @@ Room room_for(Worker* worker) noexcept {
   return all_stand_still(worker) || (kept_for_long(worker) && units_wait(worker)) ? Room::kBeyond : Room::kNone;
 }
 
+// Whether the unit wants its worker to wait with it. The victim's owner, until take_retract().
+bool keeps_worker(const Unit* unit) noexcept {
+  if (unit_is(unit, flag::kCold) && unit->cold.blocking != WEFT_BLOCKING_DEFAULT) {
+    return unit->cold.blocking == WEFT_BLOCKING_UNAWARE;
+  }
+  const Pool* home = unit->pool.load(std::memory_order_relaxed);
+  return home != nullptr && home->blocking.load(std::memory_order_relaxed) == WEFT_BLOCKING_UNAWARE;
+}
+
 enum class Outcome { kNothing, kGivenAway, kMine };
 
 // self: the heir; null: there is none.
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
   if (!sight.asleep) return Outcome::kNothing;
+  const Unit* unit = victim->current.load(std::memory_order_relaxed);
+  if (unit != nullptr && keeps_worker(unit)) return Outcome::kNothing;
   if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
     scout_rest(worker);

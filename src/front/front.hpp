@@ -48,6 +48,7 @@ struct UnitWish {
   size_t stack_size = 0;       // 0: default. At most half the default: it may run on somebody's stack
   void* stack_memory = nullptr;
   weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
+  weft_blocking_t blocking = WEFT_BLOCKING_DEFAULT;
   FrontHooks* hooks = nullptr;
 };
 
@@ -175,8 +176,9 @@ inline constexpr uint32_t kCondMark = uint32_t{1} << 31;
 
 WEFT_API void pool_set_front(weft_pool_t pool, void* front);
 WEFT_API void* pool_front(weft_pool_t pool);
-// How units of that home are preempted that do not say.
+// How units of that home are preempted that do not say; what becomes of their worker when they block.
 WEFT_API void pool_set_preemption(weft_pool_t pool, weft_preemption_t kind);
+WEFT_API void pool_set_blocking(weft_pool_t pool, weft_blocking_t kind);
 // More than one worker, or a thread, pops from it from now on. Only a worker's own pool has to know.
 WEFT_API void pool_share(weft_pool_t pool);
 WEFT_API bool pool_is_own(weft_pool_t pool);  // a worker's

@@ -30,6 +30,10 @@ void pool_set_preemption(weft_pool_t pool, weft_preemption_t kind) {
   from_handle(pool)->preemption.store(static_cast<uint8_t>(kind), std::memory_order_relaxed);
   preempt_pools_say();
 }
+
+void pool_set_blocking(weft_pool_t pool, weft_blocking_t kind) {
+  from_handle(pool)->blocking.store(static_cast<uint8_t>(kind), std::memory_order_relaxed);
+}
 bool pool_is_own(weft_pool_t handle) {
   const Pool* pool = from_handle(handle);
   const Worker* owner = pool->lane_owner;

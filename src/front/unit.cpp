@@ -36,7 +36,7 @@ uint16_t flags_for(const UnitWish& wish) noexcept {
   const bool own = wish.stack_memory != nullptr || wish.stack_size > stack_options().default_size / 2;
   if (own) flags |= flag::kOwnStack;
   if (wish.stack_memory != nullptr) flags |= flag::kStackKept | flag::kCold;
-  const bool says = wish.preemption != WEFT_PREEMPTION_DEFAULT;
+  const bool says = wish.preemption != WEFT_PREEMPTION_DEFAULT || wish.blocking != WEFT_BLOCKING_DEFAULT;
   if (says || wish.stack_size > stack_options().default_size) flags |= flag::kCold;
   if (wish.watched) flags |= flag::kWatched;
   if (!own && !wish.detached && !wish.watched && !says) flags |= flag::kClaimable;
@@ -60,6 +60,7 @@ int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t cont
     unit->cold.stack_size = wish.stack_size;
   }
   if (wish.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(wish.preemption);
+  if (wish.blocking != WEFT_BLOCKING_DEFAULT) unit->cold.blocking = static_cast<uint8_t>(wish.blocking);
   const uint64_t header = unit_header_of(UnitState::kFresh, flags, WEFT_PRIORITY_DEFAULT, false);
   write_fresh(unit, header, fn, arg, pool, wish.hooks, context);
   *out = to_handle(unit);

@@ -63,6 +63,7 @@ struct Pool {
   // any thread
   std::atomic<unsigned> schedulers{0};                // that have it among their pools
   std::atomic<uint8_t> preemption{WEFT_PREEMPTION_DEFAULT};  // of its units that do not say
+  std::atomic<uint8_t> blocking{WEFT_BLOCKING_DEFAULT};      // the same
   std::atomic<int> sleepers{0};                       // pool_sleeper.hpp
   std::atomic<Worker*> first_of{nullptr};             // whose own it is among those that pack (sched/packing.hpp)
   std::atomic<uint64_t> slices{0};                    // what it has had, as those count it

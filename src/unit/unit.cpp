@@ -81,6 +81,7 @@ void unit_clear_cold(Unit* unit) noexcept {
   cold.own = 0;
   cold.stack_size = 0;
   cold.preemption = WEFT_PREEMPTION_DEFAULT;
+  cold.blocking = WEFT_BLOCKING_DEFAULT;
   unit->requests.store(0, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
   if (unit_is(unit, flag::kFront)) cold.front = {};

@@ -101,7 +101,8 @@ struct UnitCold {
   FpEnvironment fp;
   uint64_t stack_size : 48 = 0;  // asked for
   uint64_t own : 8 = 0;          // see namespace own
-  uint64_t preemption : 8 = 0;   // weft_preemption_t
+  uint64_t preemption : 4 = 0;   // weft_preemption_t
+  uint64_t blocking : 4 = 0;     // weft_blocking_t
 };
 static_assert(sizeof(UnitCold) == 64, "a descriptor is three cache lines");
 

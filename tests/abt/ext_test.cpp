@@ -1,4 +1,5 @@
 // What Weft adds to Argobots' interface.
+#include <poll.h>
 #include <unistd.h>
 
 #include <climits>
@@ -116,6 +117,14 @@ TEST_F(AbtExt, OthersRunWhileAUltSleeps) {
   EXPECT_TRUE(awake);
 }
 
+ABT_pool main_pool() {
+  ABT_xstream self;
+  ABT_pool pool = ABT_POOL_NULL;
+  EXPECT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+  EXPECT_TRUE(abt_ok(ABT_xstream_get_main_pools(self, 1, &pool)));
+  return pool;
+}
+
 // ---- preemption
 
 class AbtExtPreemption : public AbtTestWith {
@@ -143,13 +152,6 @@ class AbtExtPreemption : public AbtTestWith {
     EXPECT_TRUE(abt_ok(ABT_thread_create(pool, runs, &pair, ABT_THREAD_ATTR_NULL, &units[1])));
     for (ABT_thread& unit : units) EXPECT_TRUE(abt_ok(ABT_thread_free(&unit)));
     return pair.meanwhile;
-  }
-  static ABT_pool main_pool() {
-    ABT_xstream self;
-    ABT_pool pool = ABT_POOL_NULL;
-    EXPECT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
-    EXPECT_TRUE(abt_ok(ABT_xstream_get_main_pools(self, 1, &pool)));
-    return pool;
   }
 };
 
@@ -179,6 +181,61 @@ TEST_F(AbtExtPreemption, OfAPool) {
   EXPECT_FALSE(is_preempted(pool, ABT_THREAD_ATTR_NULL));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_POOL, ABTX_pool_set_preemption(ABT_POOL_NULL, ABTX_PREEMPTION_NONE)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_pool_set_preemption(pool, static_cast<ABTX_preemption_kind>(-1))));
+}
+
+// ---- blocking
+
+class AbtExtBlocking : public AbtTestWith {
+ protected:
+  AbtExtBlocking() : AbtTestWith("WEFT_BLOCKING", "on") {}
+  // Of the primary ES: the first ULT blocks for 100 ms, or until the second has run: whether it has by then.
+  static bool others_run(ABT_pool pool, ABT_thread_attr attr) {
+    struct Pair {
+      int ends[2];
+      bool meanwhile = false;
+    } pair;
+    EXPECT_EQ(pipe(pair.ends), 0);
+    const auto blocks = [](void* arg) {
+      auto& p = *static_cast<Pair*>(arg);
+      pollfd wanted{p.ends[0], POLLIN, 0};
+      p.meanwhile = poll(&wanted, 1, 100) == 1;
+    };
+    const auto runs = [](void* arg) { EXPECT_EQ(write(static_cast<Pair*>(arg)->ends[1], "x", 1), 1); };
+    ABT_thread units[2];
+    EXPECT_TRUE(abt_ok(ABT_thread_create(pool, blocks, &pair, attr, &units[0])));
+    EXPECT_TRUE(abt_ok(ABT_thread_create(pool, runs, &pair, ABT_THREAD_ATTR_NULL, &units[1])));
+    for (ABT_thread& unit : units) EXPECT_TRUE(abt_ok(ABT_thread_free(&unit)));
+    close(pair.ends[0]);
+    close(pair.ends[1]);
+    return pair.meanwhile;
+  }
+};
+
+TEST_F(AbtExtBlocking, OfAUnit) {
+  const ABT_pool pool = main_pool();
+  ABT_thread_attr attr;
+  ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
+  EXPECT_TRUE(others_run(pool, attr));
+  ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_UNAWARE)));
+  EXPECT_FALSE(others_run(pool, attr));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_thread_attr_set_blocking(attr, static_cast<ABTX_blocking_kind>(3))));
+  EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_THREAD_ATTR, ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_UNAWARE)));
+}
+
+TEST_F(AbtExtBlocking, OfAPool) {
+  const ABT_pool pool = main_pool();
+  ASSERT_TRUE(abt_ok(ABTX_pool_set_blocking(pool, ABTX_BLOCKING_UNAWARE)));
+  EXPECT_FALSE(others_run(pool, ABT_THREAD_ATTR_NULL));
+  ABT_thread_attr attr;
+  ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
+  ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_AWARE)));
+  EXPECT_TRUE(others_run(pool, attr));
+  EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
+  ASSERT_TRUE(abt_ok(ABTX_pool_set_blocking(pool, ABTX_BLOCKING_DEFAULT)));
+  EXPECT_TRUE(others_run(pool, ABT_THREAD_ATTR_NULL));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_POOL, ABTX_pool_set_blocking(ABT_POOL_NULL, ABTX_BLOCKING_UNAWARE)));
+  EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_pool_set_blocking(pool, static_cast<ABTX_blocking_kind>(-1))));
 }
 
 TEST_F(AbtExt, DumpTellsOfUnitsThatWait) {

@@ -59,6 +59,47 @@ TEST_P(Blocking, InARead) {
   EXPECT_EQ(blocking_info().in_kernel, 0u);
 }
 
+// A ULT of that kind blocks for 100 ms, or until another one of the same worker has run: whether it has by then.
+bool others_run_while_it_blocks(weft_blocking_t kind) {
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.worker = weft_worker_get(0);
+  attr.pinned = true;
+  Pipe pipe;
+  std::atomic<bool> begun{false};
+  bool meanwhile = false;
+  Call blocks([&] {
+    begun = true;
+    pollfd wanted{pipe.out(), POLLIN, 0};
+    int n;
+    while ((n = poll(&wanted, 1, 100)) < 0) EXPECT_EQ(errno, EINTR);
+    meanwhile = n == 1;
+  });
+  Call runs([&] { pipe.put(); });
+  attr.blocking = kind;
+  weft_unit_t first = blocks.ult(&attr);
+  EXPECT_TRUE(wait_until([&] { return begun.load(); }));
+  attr.blocking = WEFT_BLOCKING_DEFAULT;
+  weft_unit_t second = runs.ult(&attr);
+  EXPECT_TRUE(ok(weft_free(&first)));
+  EXPECT_TRUE(ok(weft_free(&second)));
+  return meanwhile;
+}
+
+TEST_P(Blocking, NotWhereTheUltWantsItsWorkerToWait) {
+  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_DEFAULT));
+  const uint64_t before = blocking_info().hand_overs;
+  EXPECT_FALSE(others_run_while_it_blocks(WEFT_BLOCKING_UNAWARE));
+  EXPECT_EQ(blocking_info().hand_overs, before);
+  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_AWARE));
+}
+
+TEST_P(Blocking, AKindThatThereIsNot) {
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.blocking = static_cast<weft_blocking_t>(WEFT_BLOCKING_AWARE + 1);
+  weft_unit_t unit = nullptr;
+  EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_ult_create([](void*) {}, nullptr, &attr, &unit)));
+}
+
 TEST_P(Blocking, InASemaphoreOfTheCLibrary) {
   std::vector<sem_t> semaphores(workers());
   for (sem_t& semaphore : semaphores) sem_init(&semaphore, 0, 0);

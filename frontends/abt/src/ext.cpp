@@ -70,6 +70,23 @@ int ABTX_pool_set_preemption(ABT_pool pool, ABTX_preemption_kind kind) {
   return ABT_SUCCESS;
 }
 
+static_assert(static_cast<int>(ABTX_BLOCKING_AWARE) == WEFT_BLOCKING_AWARE &&
+              static_cast<int>(ABTX_BLOCKING_UNAWARE) == WEFT_BLOCKING_UNAWARE);
+
+int ABTX_thread_attr_set_blocking(ABT_thread_attr attr, ABTX_blocking_kind kind) {
+  if (is_null(attr)) return ABT_ERR_INV_THREAD_ATTR;
+  if (static_cast<unsigned>(kind) > ABTX_BLOCKING_AWARE) return ABT_ERR_INV_ARG;
+  attr->blocking = static_cast<weft_blocking_t>(kind);
+  return ABT_SUCCESS;
+}
+
+int ABTX_pool_set_blocking(ABT_pool pool, ABTX_blocking_kind kind) {
+  if (is_null(pool)) return ABT_ERR_INV_POOL;
+  if (static_cast<unsigned>(kind) > ABTX_BLOCKING_AWARE) return ABT_ERR_INV_ARG;
+  weft::front::pool_set_blocking(core(pool), static_cast<weft_blocking_t>(kind));
+  return ABT_SUCCESS;
+}
+
 int ABTX_dump(int fd) {
   switch (weft_dump(fd)) {
     case WEFT_OK: return ABT_SUCCESS;

@@ -101,6 +101,7 @@ int create_unit(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_t
     wish.stack_size = attr->stack_size;
     wish.stack_memory = attr->stack;
     wish.preemption = attr->preemption;
+    wish.blocking = attr->blocking;
   }
   ABT_thread unnamed;
   ABT_thread* const out = newunit != nullptr ? newunit : &unnamed;

@@ -13,4 +13,5 @@ struct ABT_thread_attr_opaque {
   void (*moved)(ABT_thread thread, void* arg) = nullptr;
   void* moved_arg = nullptr;
   weft_preemption_t preemption = WEFT_PREEMPTION_DEFAULT;
+  weft_blocking_t blocking = WEFT_BLOCKING_DEFAULT;
 };

@@ -45,6 +45,19 @@ int ABTX_thread_attr_set_preemption(ABT_thread_attr attr, ABTX_preemption_kind k
 /* Of the ULTs associated with the pool that do not say themselves, from now on. A. INV_POOL INV_ARG. */
 int ABTX_pool_set_preemption(ABT_pool pool, ABTX_preemption_kind kind);
 
+/* Whether the ES goes on with others while a ULT is blocked in the kernel, if the process has awareness of blocking
+ * (WEFT_BLOCKING; see Weft's docs/blocking.md). */
+typedef enum {
+  ABTX_BLOCKING_DEFAULT = 0, /* of the attribute: as the pool says; of the pool: it does */
+  ABTX_BLOCKING_UNAWARE,     /* the ES waits with it */
+  ABTX_BLOCKING_AWARE        /* it does */
+} ABTX_blocking_kind;
+
+/* Of the ULTs that are created with the attribute. A. INV_THREAD_ATTR INV_ARG. */
+int ABTX_thread_attr_set_blocking(ABT_thread_attr attr, ABTX_blocking_kind kind);
+/* Of the ULTs associated with the pool that do not say themselves, from now on. A. INV_POOL INV_ARG. */
+int ABTX_pool_set_blocking(ABT_pool pool, ABTX_blocking_kind kind);
+
 #pragma GCC visibility pop
 #if defined(__cplusplus)
 }
