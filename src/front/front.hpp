@@ -150,6 +150,9 @@ WEFT_API bool interrupts_section();
 // Idle workers that have slept for less than that look on for as long the next time, giving way to other threads: for
 // front-ends whose programs pause for moments. 0: they sleep, as soon as they have looked for WEFT_IDLE_SPIN.
 WEFT_API void set_idle_patience(uint64_t ns);
+// Whether idle workers sleep as soon as they have found nothing once, in spite of WEFT_IDLE_SPIN: where others of the process's threads want
+// the CPU.
+WEFT_API void set_idle_sleeps_at_once(bool on);
 // A full fence on every running thread of the process: os/membarrier.hpp.
 WEFT_API void fence_everywhere();
 // What such fences need of the kernel, ahead of initialize(). As long as the process has one thread it costs nothing, later the 10 to

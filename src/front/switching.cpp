@@ -220,6 +220,8 @@ void prepare_fences() { static_cast<void>(membarrier_register()); }
 
 void set_idle_patience(uint64_t ns) { runtime.idle_patience_ns.store(ns, std::memory_order_relaxed); }
 
+void set_idle_sleeps_at_once(bool on) { runtime.idle_sleeps_at_once.store(on, std::memory_order_relaxed); }
+
 void poll() {
   Worker* worker = guard_enter();
   if (worker == nullptr) return;

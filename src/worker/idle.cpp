@@ -278,6 +278,7 @@ bool sleep_until_woken(Worker* worker, bool thief, F&& finds) noexcept {
 // When an idle worker stops to look round. One that only deadlines wake looks no longer than for the next, if that is
 // so near that sleeping would make it late.
 uint64_t end_of_spin(const Worker* worker, uint64_t now) noexcept {
+  if (runtime.idle_sleeps_at_once.load(std::memory_order_relaxed)) return now;
   const uint64_t end = now + static_cast<uint64_t>(runtime.options.idle_spin_us) * 1000u;
   if (!worker->alarmed) return end;
   const uint64_t next = timers_unwatched();

@@ -28,6 +28,7 @@ struct Runtime {
   alignas(64) std::atomic<int> sleepers{0};   // workers that sleep
   alignas(64) std::atomic<int> searchers{0};  // workers that look round, and would steal
   std::atomic<int> hungry{0};                 // those of both kinds that would steal
+  std::atomic<bool> idle_sleeps_at_once{false};
   std::atomic<uint64_t> idle_patience_ns{0};  // sleeps that were shorter were in vain: idle.cpp; 0: all are right
   // under `setup`
   std::mutex setup;

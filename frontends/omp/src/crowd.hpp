@@ -3,7 +3,7 @@
 //
 // Such a thread has a kernel thread of its own, beside those of the workers. Where all of them compute, who looks for something to do
 // keeps from its CPU whoever was to bring it: there nobody looks on, nor looks at all if that did not pay the last time (wait.hpp), and
-// idle workers do not look on.
+// idle workers sleep at once. Nor does anybody go home (home.hpp): that CPU may be another thread's just then.
 // Regions of the main thread alone, which is a ULT, are never a crowd, nor are there any where the program says how to wait.
 #pragma once
 

@@ -39,7 +39,9 @@ bool nobody_says_how_to_wait() {
 }
 
 void workers_look_on(bool do_so) {
-  if (nobody_says_how_to_wait()) front::set_idle_patience(do_so ? kPatience : 0);
+  if (!nobody_says_how_to_wait()) return;
+  front::set_idle_patience(do_so ? kPatience : 0);
+  front::set_idle_sleeps_at_once(!do_so);
 }
 
 bool look_on(const Member& member, uint64_t* since) {
@@ -94,7 +96,7 @@ void Parking::sleep() {
     for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
     if (others != 0) weft_resume(thread.unit);
     // Whoever looks for a while has a worker to itself, which then has slept too.
-    if (rounds_before_sleep(member_) != 0) go_home();
+    if (!is_crowded(member_) && rounds_before_sleep(member_) != 0) go_home();
   } else {
     while (const uint32_t parked = thread.parked.load(std::memory_order_acquire)) {
       rt::futex_wait(thread.parked, parked);
