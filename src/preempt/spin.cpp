@@ -49,12 +49,14 @@ struct Place {
   std::atomic<uintptr_t> line{0};
   std::atomic<bool> spun{false};
   std::atomic<bool> counts{false};  // or has done no more than count, between two looks
-  std::atomic<uint32_t> looks{0};  // in vain, where nobody has spun yet
+  std::atomic<uint32_t> looks{0};  // in vain, one after the other
 };
 constexpr unsigned kPlaceBits = 8;
 constinit Place places[1u << kPlaceBits];
 // So often a unit is looked at twice in a line where nobody has spun yet.
 constexpr uint32_t kMostLooks = 4;
+// After so many it is forgotten that some unit has: by chance one that computes may have been taken for one that spins.
+constexpr uint32_t kForgottenAfter = 64;
 
 uintptr_t line_of(const ucontext_t& frame) noexcept { return frame_ip(frame) / 64; }
 Place& place_of(uintptr_t line) noexcept { return places[line * 0x9e3779b97f4a7c15 >> (64 - kPlaceBits)]; }
@@ -78,14 +80,17 @@ Spinning look_up(uintptr_t line) noexcept {
 }
 
 void has_spun(uintptr_t line) noexcept {
-  place_of(line).line.store(line, std::memory_order_relaxed);
-  place_of(line).spun.store(true, std::memory_order_relaxed);
+  Place& place = place_of(line);
+  place.line.store(line, std::memory_order_relaxed);
+  place.spun.store(true, std::memory_order_relaxed);
+  place.looks.store(0, std::memory_order_relaxed);
 }
 
 void looked_in_vain(uintptr_t line, bool counts) noexcept {
   Place& place = place_of(line);
   if (place.line.load(std::memory_order_relaxed) != line) return;
-  place.looks.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t looks = place.looks.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (looks >= kForgottenAfter) place.spun.store(false, std::memory_order_relaxed);
   place.counts.store(counts, std::memory_order_relaxed);
 }
 

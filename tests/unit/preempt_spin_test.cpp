@@ -47,6 +47,7 @@ class SpinJudgement : public testing::Test {
   alignas(64) static constexpr unsigned char kWhereNobodySpins[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kNew[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kBusy[] = {0xf3, 0x90};
+  alignas(64) static constexpr unsigned char kForgotten[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kUnlooked[] = {0xf3, 0x90};
   alignas(64) static constexpr unsigned char kSystemCall[] = {0x0f, 0x05};
   // It has done something.
@@ -132,6 +133,20 @@ TEST_F(SpinJudgement, OneWholeSliceIsEnoughWhereOneHasSpun) {
   EXPECT_EQ(tick(), kInterval);
   EXPECT_TRUE(again_);
   EXPECT_EQ(tick(), kShortest);
+}
+
+TEST_F(SpinJudgement, WhereNobodySpinsAnyMoreThatIsForgotten) {
+  at(kForgotten);
+  spin();
+  int looks = 0;
+  for (int i = 1; i < 1000; ++i) {
+    step(i);
+    tick();
+    if (again_) ++looks;
+  }
+  EXPECT_GE(looks, 32);
+  EXPECT_LE(looks, 64);
+  EXPECT_FALSE(again_);
 }
 
 // Where each turn is of use no tick ever finds the values of the one before.
