@@ -188,17 +188,18 @@ TEST_F(AbtExtPreemption, OfAPool) {
 class AbtExtBlocking : public AbtTestWith {
  protected:
   AbtExtBlocking() : AbtTestWith("WEFT_BLOCKING", "on") {}
-  // Of the primary ES: the first ULT blocks for 100 ms, or until the second has run: whether it has by then.
-  static bool others_run(ABT_pool pool, ABT_thread_attr attr) {
+  // Of the primary ES: the first ULT blocks until the second has run, for so long at most (-1: as long as it takes): whether it has.
+  static bool others_run(ABT_pool pool, ABT_thread_attr attr, int most_ms) {
     struct Pair {
+      int most_ms;
       int ends[2];
       bool meanwhile = false;
-    } pair;
+    } pair{most_ms, {}};
     EXPECT_EQ(pipe(pair.ends), 0);
     const auto blocks = [](void* arg) {
       auto& p = *static_cast<Pair*>(arg);
       pollfd wanted{p.ends[0], POLLIN, 0};
-      p.meanwhile = poll(&wanted, 1, 100) == 1;
+      p.meanwhile = poll(&wanted, 1, p.most_ms) == 1;
     };
     const auto runs = [](void* arg) { EXPECT_EQ(write(static_cast<Pair*>(arg)->ends[1], "x", 1), 1); };
     ABT_thread units[2];
@@ -215,9 +216,9 @@ TEST_F(AbtExtBlocking, OfAUnit) {
   const ABT_pool pool = main_pool();
   ABT_thread_attr attr;
   ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
-  EXPECT_TRUE(others_run(pool, attr));
+  EXPECT_TRUE(others_run(pool, attr, -1));
   ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_UNAWARE)));
-  EXPECT_FALSE(others_run(pool, attr));
+  EXPECT_FALSE(others_run(pool, attr, 100));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_thread_attr_set_blocking(attr, static_cast<ABTX_blocking_kind>(3))));
   EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_THREAD_ATTR, ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_UNAWARE)));
@@ -226,14 +227,14 @@ TEST_F(AbtExtBlocking, OfAUnit) {
 TEST_F(AbtExtBlocking, OfAPool) {
   const ABT_pool pool = main_pool();
   ASSERT_TRUE(abt_ok(ABTX_pool_set_blocking(pool, ABTX_BLOCKING_UNAWARE)));
-  EXPECT_FALSE(others_run(pool, ABT_THREAD_ATTR_NULL));
+  EXPECT_FALSE(others_run(pool, ABT_THREAD_ATTR_NULL, 100));
   ABT_thread_attr attr;
   ASSERT_TRUE(abt_ok(ABT_thread_attr_create(&attr)));
   ASSERT_TRUE(abt_ok(ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_AWARE)));
-  EXPECT_TRUE(others_run(pool, attr));
+  EXPECT_TRUE(others_run(pool, attr, -1));
   EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
   ASSERT_TRUE(abt_ok(ABTX_pool_set_blocking(pool, ABTX_BLOCKING_DEFAULT)));
-  EXPECT_TRUE(others_run(pool, ABT_THREAD_ATTR_NULL));
+  EXPECT_TRUE(others_run(pool, ABT_THREAD_ATTR_NULL, -1));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_POOL, ABTX_pool_set_blocking(ABT_POOL_NULL, ABTX_BLOCKING_UNAWARE)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_pool_set_blocking(pool, static_cast<ABTX_blocking_kind>(-1))));
 }

@@ -59,8 +59,8 @@ TEST_P(Blocking, InARead) {
   EXPECT_EQ(blocking_info().in_kernel, 0u);
 }
 
-// A ULT of that kind blocks for 100 ms, or until another one of the same worker has run: whether it has by then.
-bool others_run_while_it_blocks(weft_blocking_t kind) {
+// A ULT of that kind blocks until another one of the same worker has run, for so long at most (-1: as long as it takes): whether it has.
+bool others_run_while_it_blocks(weft_blocking_t kind, int most_ms) {
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.worker = weft_worker_get(0);
   attr.pinned = true;
@@ -71,7 +71,7 @@ bool others_run_while_it_blocks(weft_blocking_t kind) {
     begun = true;
     pollfd wanted{pipe.out(), POLLIN, 0};
     int n;
-    while ((n = poll(&wanted, 1, 100)) < 0) EXPECT_EQ(errno, EINTR);
+    while ((n = poll(&wanted, 1, most_ms)) < 0) EXPECT_EQ(errno, EINTR);
     meanwhile = n == 1;
   });
   Call runs([&] { pipe.put(); });
@@ -86,11 +86,11 @@ bool others_run_while_it_blocks(weft_blocking_t kind) {
 }
 
 TEST_P(Blocking, NotWhereTheUltWantsItsWorkerToWait) {
-  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_DEFAULT));
+  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_DEFAULT, -1));
   const uint64_t before = blocking_info().hand_overs;
-  EXPECT_FALSE(others_run_while_it_blocks(WEFT_BLOCKING_UNAWARE));
+  EXPECT_FALSE(others_run_while_it_blocks(WEFT_BLOCKING_UNAWARE, 100));
   EXPECT_EQ(blocking_info().hand_overs, before);
-  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_AWARE));
+  EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_AWARE, -1));
 }
 
 TEST_P(Blocking, AKindThatThereIsNot) {
