@@ -84,8 +84,17 @@ function(weft_configure target hwloc)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
 endfunction()
 
+# Builds that are for tests alone read these once. What a source file forgets to include the others find.
+function(weft_read_headers_once target)
+  if(NOT WEFT_SHARED)
+    target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <cstdint> <cstdio> <cstring> <memory> <mutex> <string>
+      <string_view> <utility> <vector>)
+  endif()
+endfunction()
+
 add_library(weft_archive STATIC ${WEFT_SOURCES})
 weft_configure(weft_archive PUBLIC)
+weft_read_headers_once(weft_archive)
 # A project in C alone does not link the C++ library by itself.
 set(WEFT_CXX_RUNTIME ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER WEFT_CXX_RUNTIME INCLUDE REGEX "^(std)?c\\+\\+$")
