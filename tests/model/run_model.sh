@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# run_model.sh pass|fail|ends MODEL.pml [-DNAME[=VALUE]...]: checks one configuration with spin, in the
+# run_model.sh pass|fail|fail_late|ends MODEL.pml [-DNAME[=VALUE]...]: checks one configuration with spin, in the
 # current directory.
 #
 #   pass  no error, and the search was complete
-#   fail  the define is a mutation: an error must be found
+#   fail  the define is a mutation: an error must be found; fail_late: that lies where the search comes late, so
+#         it tries the transitions of each process in reverse order
 #   ends  no cycle without progress: every run ends
 set -euo pipefail
 
@@ -12,20 +13,22 @@ model=$2
 shift 2
 
 optimise=-O1
-[ "$want" = fail ] && optimise=-O0 # found soon: most of the time is the compiler's
+[[ $want == fail* ]] && optimise=-O0 # found soon: most of the time is the compiler's
 search=(-DSAFETY)
 options=()
-if [ "$want" = ends ]; then
-  search=(-DNP)
-  options=(-l)
-fi
+table=25 # the larger models have 25 million states
+case $want in
+  ends) search=(-DNP) options=(-l) ;;
+  fail_late) search+=(-DT_REVERSE) ;;&
+  fail | fail_late) want=fail table=22 ;;
+esac
 
 cp "$model" model.pml
 spin "$@" -a model.pml
 # Of a model with many lines gcc optimises one function of many thousand, for longer than that would ever run.
 [ "$(wc -c < pan.m)" -lt 300000 ] || optimise=-O0
 "${CC:-cc}" "$optimise" -w "${search[@]}" -DCOLLAPSE -DNOFAIR -DVECTORSZ=2048 -DMEMLIM=4096 -o pan pan.c
-./pan "${options[@]}" -m500000 -w22 > pan.out || true
+./pan "${options[@]}" -m500000 "-w$table" > pan.out || true
 cat pan.out
 
 errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' pan.out)
