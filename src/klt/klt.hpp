@@ -113,7 +113,7 @@ struct Klt {
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
   std::atomic<uint32_t> ticks{0};  // owner KLT: how many have interrupted its thread
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
-  std::atomic<uint64_t> tick_cpu{0};  // the same: what the thread had run by then, if it has looked; 0: not
+  std::atomic<uint64_t> tick_away{0};  // the same: for how long the thread had not run by then, ever, if it has looked; 0: not
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined

@@ -112,11 +112,13 @@ bool is_late(const Klt* klt) noexcept {
 
 // Another process may have had the core since the last tick, and this one be there in time all the same.
 enum class HasRun { kNo, kYes, kUnknown };
+constexpr int64_t kAwayNs = 10'000;
 
 HasRun has_run(const Klt* klt) noexcept {
-  const uint64_t before = klt->tick_cpu.load(std::memory_order_relaxed);
+  const uint64_t before = klt->tick_away.load(std::memory_order_relaxed);
   if (before == 0) return HasRun::kUnknown;
-  return thread_cpu_ns() - before >= preempt_settings.spin_slice / 2 ? HasRun::kYes : HasRun::kNo;
+  const auto away = static_cast<int64_t>(now_ns() - thread_cpu_ns() - before);  // the two clocks are read one after the other
+  return away <= kAwayNs ? HasRun::kYes : HasRun::kNo;
 }
 
 // How the values differ from those that the last tick has found.

@@ -52,7 +52,7 @@ void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   if (timer == kNoTimer) return;
   const uint64_t due = not_too_soon(klt, deadline, now);
   klt->tick_due.store(due, std::memory_order_relaxed);
-  klt->tick_cpu.store(0, std::memory_order_relaxed);
+  klt->tick_away.store(0, std::memory_order_relaxed);
   kernel_timer_set(timer, due);
 }
 
@@ -66,7 +66,7 @@ void arm_short(Klt* carrier, Worker* worker, const Unit* unit, uint64_t slice) n
   clock.seen.store(worker->stats.begun(), std::memory_order_relaxed);
   preempt_set_timer(carrier, now + slice, now);
   const bool ours = klt_register_valid() && carrier == klt_self();
-  if (ours) carrier->tick_cpu.store(thread_cpu_ns(), std::memory_order_relaxed);
+  if (ours) carrier->tick_away.store(now - thread_cpu_ns(), std::memory_order_relaxed);
 }
 
 void arm_for_all(Klt* carrier, Worker* worker) noexcept {
