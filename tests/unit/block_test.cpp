@@ -312,18 +312,6 @@ TEST_P(Blocking, WithNobodyWaiting) {
   }
 }
 
-TEST_P(Blocking, TheScoutLeavesAComputingCarrierAlone) {
-  if (workers() != 1 || weft::rt::san::kSignalsComeLate) return;
-  Call other([] {});
-  weft_unit_t waits = nullptr;
-  const uint64_t before = blocking_info().looks;
-  waits = other.ult();
-  const uint64_t end = weft_after(500'000'000);
-  while (weft_now() < end) asm volatile("");
-  EXPECT_LE(blocking_info().looks - before, 100u);  // 200 a second
-  EXPECT_TRUE(ok(weft_free(&waits)));
-}
-
 TEST_P(Blocking, TheScoutsRestWhileAllSleep) {
   usleep(20'000);
   const uint64_t before = blocking_info().looks;
