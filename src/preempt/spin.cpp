@@ -161,9 +161,9 @@ uint64_t preempt_slice(const Unit* unit) noexcept {
 
 // Who is found as it was is looked at again, soon: then it is known whether it has run in between. Then its slice is the shortest; from
 // then on a quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back
-// after a few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing is learnt from
-// that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where threads wait in
-// turn each tick may find a new wait, and never the same values.
+// after a few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing
+// is learnt from that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where
+// threads wait in turn each tick may find a new wait, and never the same values.
 SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
   Record& record = record_of(unit);
   const bool known = record.unit.load(std::memory_order_relaxed) == unit;
