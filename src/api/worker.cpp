@@ -28,6 +28,22 @@ bool process_may_use(int cpu) noexcept {
   return !runtime.affinity_known || runtime.affinity.contains(cpu);
 }
 
+// A ULT of a front-end's in a pool that others' schedulers have, too: it goes on there when this worker has stopped. Where it
+// runs it may not have chosen: a tick, or a block, may have brought it here.
+bool goes_on_elsewhere() noexcept {
+  if (!klt_register_valid()) return false;
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return false;
+  const Unit* unit = klt_current();
+  bool may = unit != nullptr && unit_is(unit, flag::kFront) && !unit_is(unit, flag::kTasklet) && worker->parent == nullptr;
+  if (may) {
+    const Pool* home = unit->pool.load(std::memory_order_relaxed);
+    may = home->access != WEFT_ACCESS_PRIV && home->schedulers.load(std::memory_order_relaxed) > 1;
+  }
+  guard_leave(worker);
+  return may;
+}
+
 void rebind(Worker* worker) noexcept {
   Worker* mine = section_enter();
   if (mine == worker) {
@@ -91,7 +107,7 @@ int weft_worker_join(weft_worker_t handle) {
   Worker* worker = live_worker(handle);
   if (worker == nullptr) return WEFT_ERR_INVALID;
   if (worker->index == 0) return WEFT_ERR_STATE;
-  if (weft_worker_self() == handle) return WEFT_ERR_SELF;
+  if (weft_worker_self() == handle && !goes_on_elsewhere()) return WEFT_ERR_SELF;
   WorkerState active = WorkerState::kActive;
   worker->state.compare_exchange_strong(active, WorkerState::kStopping, std::memory_order_seq_cst);
   Worker* mine = section_enter();

@@ -69,4 +69,57 @@ TEST_F(AbtPrimary, YieldsAndComesBack) {
   }
 }
 
+int rank() {
+  int rank = -1;
+  EXPECT_TRUE(abt_ok(ABT_xstream_self_rank(&rank)));
+  return rank;
+}
+
+// A tick takes main to another ES, whose pool is its own as well; nobody asked it.
+class AbtPrimaryElsewhere : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("WEFT_PREEMPTION", "on", 1);
+    ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+    unsetenv("WEFT_PREEMPTION");
+    ABT_pool pool;
+    ABT_xstream self;
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO_WAIT, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_self(&self)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(self, ABT_SCHED_BASIC_WAIT, 1, &pool)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC_WAIT, 1, &pool, ABT_SCHED_CONFIG_NULL, &other)));
+    std::atomic<bool> there{false};
+    const auto wait_for_main = [](void* arg) {
+      while (!*static_cast<std::atomic<bool>*>(arg)) EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    };
+    ABT_thread ults[3];
+    for (ABT_thread& ult : ults) {
+      ASSERT_TRUE(abt_ok(ABT_thread_create(pool, wait_for_main, &there, ABT_THREAD_ATTR_NULL, &ult)));
+    }
+    while (rank() == 0) EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    there = true;
+    for (ABT_thread& ult : ults) ASSERT_TRUE(abt_ok(ABT_thread_free(&ult)));
+  }
+  ABT_xstream other;
+};
+
+TEST_F(AbtPrimaryElsewhere, JoinsTheEsThatItIsOn) {
+  while (rank() == 0) EXPECT_TRUE(abt_ok(ABT_self_yield()));
+  EXPECT_TRUE(abt_ok(ABT_xstream_join(other)));
+  EXPECT_EQ(rank(), 0);
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+  EXPECT_TRUE(abt_ok(ABT_finalize()));
+}
+
+TEST_F(AbtPrimaryElsewhere, FreesTheEsThatItIsOn) {
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+  EXPECT_EQ(rank(), 0);
+  EXPECT_TRUE(abt_ok(ABT_finalize()));
+}
+
+TEST_F(AbtPrimaryElsewhere, Finalises) {
+  EXPECT_TRUE(abt_ok(ABT_finalize()));
+  EXPECT_EQ(ABT_initialized(), ABT_ERR_UNINITIALIZED);
+}
+
 }  // namespace

@@ -39,11 +39,20 @@ int start() noexcept {
   return error;
 }
 
-void stop() noexcept {
-  end_xstreams();
+bool stop() noexcept {
+  if (!end_xstreams()) return false;
   detach_tool();
   static_cast<void>(front::finalize());
   static_cast<void>(set_places(nullptr));
+  return true;
+}
+
+// Where the units are preempted, or their workers taken while they block, nobody chooses the ES on which main goes on.
+bool units_move_by_themselves() noexcept {
+  weft_preemption_info_t preemption{};
+  weft_blocking_info_t blocking{};
+  return (weft_preemption_info(&preemption) == WEFT_OK && preemption.mode != WEFT_PREEMPTION_OFF) ||
+         (weft_blocking_info(&blocking) == WEFT_OK && blocking.mode != WEFT_BLOCKING_OFF);
 }
 
 }  // namespace
@@ -69,12 +78,14 @@ int ABT_finalize(void) {
   const int count = state.initialized.load(std::memory_order_relaxed);
   if (count == 0) return ABT_ERR_UNINITIALIZED;
   if (count == 1) {
-    if (my_xstream() == nullptr) return ABT_ERR_INV_XSTREAM;
+    const Xstream* mine = my_xstream();
+    if (mine == nullptr || (!mine->primary && !units_move_by_themselves())) return ABT_ERR_INV_XSTREAM;
     if (weft_self() != weft::front::primary()) return ABT_ERR_INV_THREAD;
     // What is left to do may be anything.
     hold.unlock();
-    stop();
+    const bool stopped = stop();
     hold.lock();
+    if (!stopped) return ABT_ERR_INV_XSTREAM;
   }
   state.initialized.store(count - 1, std::memory_order_release);
   return ABT_SUCCESS;

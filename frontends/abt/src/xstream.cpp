@@ -260,15 +260,21 @@ void end_user_sched(Xstream* mine) noexcept {
 
 }  // namespace
 
-void end_xstreams() noexcept {
-  Xstream* mine = my_xstream();
+bool end_xstreams() noexcept {
+  Xstream* mine = nullptr;  // the primary one: when the others have ended main can be nowhere else
   for (;;) {
+    Xstream* other = nullptr;
     list_lock.lock();
-    Xstream* other = head;
-    while (other != nullptr && other->primary) other = other->next;
+    for (Xstream* x = head; x != nullptr; x = x->next) {
+      if (x->primary) {
+        mine = x;
+      } else if (other == nullptr) {
+        other = x;
+      }
+    }
     list_lock.unlock();
     if (other == nullptr) break;
-    static_cast<void>(join(other));
+    if (join(other) != ABT_SUCCESS) return false;  // main is in a pool of that one's alone
     destroy(other);
   }
   end_user_sched(mine);
@@ -288,6 +294,7 @@ void end_xstreams() noexcept {
   free_lingering();
   worker_set_front(mine->worker, nullptr);
   delete mine;
+  return true;
 }
 
 void for_each_xstream(void (*f)(Xstream*, void*), void* arg) noexcept {

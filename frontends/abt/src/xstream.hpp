@@ -38,9 +38,9 @@ inline ABT_pool first_pool(const Xstream* xstream) noexcept {
 
 // The primary ES, on worker 0. ABT_SUCCESS, MEM.
 int start_primary() noexcept;
-// Joins and frees all others, has the primary one do what is left for it to do, and forgets them all. Context: the
-// primary ULT.
-void end_xstreams() noexcept;
+// Joins and frees all others, has the primary one do what is left for it to do, and forgets them all. False: one that nobody but it
+// could run the caller afterwards is left, with the primary one. Context: the primary ULT.
+bool end_xstreams() noexcept;
 // Calls f(xstream, arg) for all, in the order of their ranks; none is freed meanwhile.
 void for_each_xstream(void (*f)(Xstream*, void*), void* arg) noexcept;
 // What ABT_SET_AFFINITY says of them, or null. MEM. For ABT_init(), and with null for ABT_finalize().
