@@ -47,21 +47,29 @@ struct ListHold {
 // T1 to T3. The list was another worker's; afterwards the lock is the caller's. False: it was not, or is not any more.
 bool take_list_away(std::atomic<uint32_t>& state, uint32_t seen) noexcept;
 
+// L1, where the list is this worker's own: true: it is in it, until a store of 0 to marks->changing. Guard up.
+[[gnu::always_inline]] inline bool list_lock_own(const Worker* worker, const std::atomic<uint32_t>& state) noexcept {
+  const uint32_t seen = state.load(std::memory_order_relaxed);
+  if (seen != worker->tag) return false;
+  WorkerMarks& marks = *worker->marks;
+  marks.changing.store(mark_of(&state), std::memory_order_relaxed);
+  // The other half of this fence is the membarrier() in take_list_away().
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (__builtin_expect(state.load(std::memory_order_acquire) == seen, 1)) return true;
+  marks.changing.store(0, std::memory_order_release);
+  return false;
+}
+
+inline void list_unlock_own(const Worker* worker) noexcept { worker->marks->changing.store(0, std::memory_order_release); }
+
 // L1 to L3. `uses`: 0 at first; under the lock. `some`: what the state is while somebody waits. Guard up,
 // unless worker is null.
 [[gnu::always_inline]] inline ListHold list_lock(const Worker* worker, std::atomic<uint32_t>& state,
                                                  std::atomic<uint32_t>& uses, uint32_t some) noexcept {
-  uint32_t seen = state.load(std::memory_order_relaxed);
-  if (worker != nullptr && seen == worker->tag) {
-    WorkerMarks& marks = *worker->marks;
-    marks.changing.store(mark_of(&state), std::memory_order_relaxed);
-    // The other half of this fence is the membarrier() in take_list_away().
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__builtin_expect(state.load(std::memory_order_acquire) == seen, 1)) return {&marks.changing, 0, 0};
-    marks.changing.store(0, std::memory_order_release);
-  }
+  if (worker != nullptr && list_lock_own(worker, state)) return {&worker->marks->changing, 0, 0};
   QueueBackoff backoff;
-  for (;; seen = state.load(std::memory_order_relaxed)) {
+  for (uint32_t seen;;) {
+    seen = state.load(std::memory_order_relaxed);
     if (seen >= 1u << kTagShift) {
       if (take_list_away(state, seen)) return {&state, 0, some};
     } else if ((seen & sync_bit::kQueue) != 0) {

@@ -11,6 +11,8 @@
 #include "arch/context.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "worker/exceptions.hpp"
+#include "worker/waiter.hpp"
+#include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -47,7 +49,10 @@ inline void mark_if_direct(Unit* unit) noexcept {
 [[gnu::always_inline]] inline bool becomes_ready_here(const Worker* worker, const Unit* unit) noexcept {
   const uint32_t ways = unit_attributes(unit) & (flag::kDirect | flag::kFront | kHomedAttribute);
   if (ways == flag::kDirect) {
-    return worker->ring != nullptr && !unit_is(unit->host, flag::kPinned | flag::kFront);
+    const Unit* host = unit->host;
+    if (__builtin_expect(!unit_is(host, flag::kPinned | flag::kFront), 1)) return worker->ring != nullptr;
+    // On main's stack, most often.
+    return worker->ring != nullptr && !unit_is(host, flag::kFront) && host->pool.load(std::memory_order_relaxed) == &worker->lane;
   }
   return ways == (flag::kDirect | flag::kFront) && worker->ring != nullptr &&
          unit->pool.load(std::memory_order_relaxed) == worker->home;
@@ -118,6 +123,37 @@ inline constexpr uint64_t kThroughScheduler = 63;
 // `switches`: how many there are with this one.
 [[gnu::always_inline]] inline bool is_schedulers_turn(uint64_t switches) noexcept {
   return (switches & kThroughScheduler) == 0;
+}
+
+// The next unit, if the waiting one may switch to it by itself; it is out of the ring then.
+[[gnu::always_inline]] inline Unit* take_direct_successor(Worker* worker, const Unit* unit) noexcept {
+  Unit* next = worker->lane.front_private();
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (next == nullptr || is_schedulers_turn(switches) || !leaves_directly(worker, unit) || !resumes_directly(next)) {
+    return nullptr;
+  }
+  worker->stats.switches.store(switches, std::memory_order_relaxed);
+  worker->lane.pop_front_private();
+  return next;
+}
+
+// Before it leaves: it waits, as the waiter says.
+[[gnu::always_inline]] inline void block(Worker* worker, Unit* unit, const Waiter& waiter) noexcept {
+  unit_note_wait(unit, waiter.kind, waiter.object);
+  watch_unit(worker, unit, UnitEvent::kSuspend);
+  unit_transition(unit, UnitState::kBlocked);
+}
+
+// Of one that waits the locked way and is still in its list: whether its unit goes into this worker's ring when it is woken.
+[[gnu::always_inline]] inline bool wakes_into_ring(const Worker* worker, const Waiter& waiter) noexcept {
+  const Unit* unit = waiter.unit;
+  return unit != nullptr && !waiter.contended && !waiter.stays && !unit_is(unit, flag::kWatched) && becomes_ready_here(worker, unit);
+}
+
+// Of such a one that has been taken out. It may be gone afterwards.
+[[gnu::always_inline]] inline void wake_into_ring(Worker* worker, const Waiter& waiter) noexcept {
+  unit_transition(waiter.unit, UnitState::kReady);
+  worker->lane.push_private(waiter.unit);
 }
 
 }  // namespace weft::rt

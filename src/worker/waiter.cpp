@@ -17,12 +17,6 @@ void go_on(Worker* worker, Unit* unit) noexcept {
   push_ready_private(worker, unit);
 }
 
-void block(Worker* worker, Unit* unit, const Waiter& waiter) noexcept {
-  unit_note_wait(unit, waiter.kind, waiter.object);
-  watch_unit(worker, unit, UnitEvent::kSuspend);
-  unit_transition(unit, UnitState::kBlocked);
-}
-
 // True: from here on the unit is the waker's.
 bool park(Waiter& waiter) noexcept {
   uint32_t expected = Waiter::kWaiting;
@@ -49,18 +43,6 @@ void park_locked_action(Worker* worker, Unit* unit, void* arg) {
   const bool parked = !wait.waiter->contended || park(*wait.waiter);
   wait.release(worker);
   if (!parked) go_on(worker, unit);
-}
-
-// The next unit, if the waiting one may switch to it by itself; it is out of the ring then.
-Unit* take_direct_successor(Worker* worker, const Unit* unit) noexcept {
-  Unit* next = worker->lane.front_private();
-  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-  if (next == nullptr || is_schedulers_turn(switches) || !leaves_directly(worker, unit) || !resumes_directly(next)) {
-    return nullptr;
-  }
-  worker->stats.switches.store(switches, std::memory_order_relaxed);
-  worker->lane.pop_front_private();
-  return next;
 }
 
 bool nobody(const WakeList* wakes) noexcept { return wakes == nullptr || wakes->empty(); }
