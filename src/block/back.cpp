@@ -15,6 +15,7 @@
 #include "pool/pool.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
+#include "worker/runtime.hpp"
 
 namespace weft::rt {
 namespace {
@@ -26,6 +27,13 @@ bool may_stop(const Klt* self) noexcept {
   return self->guard.load(std::memory_order_relaxed) == kGuardDown && self->no_preemption == 0 && unit != nullptr &&
          unit->pool.load(std::memory_order_relaxed)->builtin &&
          unit->host->pool.load(std::memory_order_relaxed)->builtin;
+}
+
+// It is about to stop. A stop costs as much as several changes of the kernel thread; where its worker's carrier sleeps, too, it has
+// run beside nobody, and may go further the next time.
+void note_stop(Klt* self) noexcept {
+  block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
+  watch_set_grace(self, !carrier_runs(self->taken_from), block_turn());
 }
 
 // Like preempt/'s: where the guard goes down behind a ULT's signal, a tick is known as one that comes too early.
@@ -47,8 +55,7 @@ bool may_stop(const Klt* self) noexcept {
   klt_register_store32<kKltGuard>(kGuardUp);
   self->passes_gate.store(true, std::memory_order_relaxed);
   if (!stays_out(self)) {
-    const bool taken = self->take.load(std::memory_order_acquire) == Take::kTaken;
-    if (taken) block_counts.stopped.fetch_add(1, std::memory_order_relaxed);
+    if (self->take.load(std::memory_order_acquire) == Take::kTaken) note_stop(self);
     static_cast<void>(guard_worker());
   }
   self->passes_gate.store(false, std::memory_order_relaxed);

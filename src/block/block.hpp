@@ -72,6 +72,13 @@ void heir_is_captive(Worker* worker) noexcept;
 // Makes it a spare again.
 void heir_dismiss(Worker* worker) noexcept;
 
+// ---- control.cpp -------------------------------------------------------------------------------------
+
+// Whether it has a KLT that does not sleep in the kernel, as far as one can see.
+bool carrier_runs(const Worker* worker) noexcept;
+// For how long, of its own CPU time, one that has come back may run before it is stopped, at most.
+uint64_t block_turn() noexcept;
+
 // ---- back.cpp ---------------------------------------------------------------------------------------
 
 // Installs the handler of the signal that stops those who have come back. False: no real-time signal is free.

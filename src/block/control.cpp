@@ -1,6 +1,7 @@
 // control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <new>
@@ -166,11 +167,22 @@ void block_klt_ends(Klt* klt) noexcept { watch_thread_ends(klt); }
 void block_klt_renewed(Klt* klt) noexcept { watch_reopen(klt); }
 void block_klt_gone(Klt* klt, bool mapped) noexcept { watch_close(klt, mapped); }
 
+bool carrier_runs(const Worker* worker) noexcept {
+  const Klt* carrier = worker->carrier.load(std::memory_order_acquire);
+  return carrier != nullptr && !watch_look(carrier).asleep;
+}
+
+uint64_t block_turn() noexcept {
+  constexpr uint64_t kLongestNs = 1'000'000;
+  return std::min(uint64_t{1000} * static_cast<unsigned>(runtime.options.preemption_interval_us), kLongestNs);
+}
+
 void block_came_back(Klt* self) noexcept {
   block_counts.returns.fetch_add(1, std::memory_order_relaxed);
   watch_do_not_stop(self);
   const Sight sight = watch_look(self);
-  if (sight.since != 0) block_counts.extra_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
+  if (sight.since == 0 || !carrier_runs(self->taken_from)) return;
+  block_counts.extra_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
 }
 
 void block_worker_starts(Worker* worker) noexcept {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -20,7 +21,7 @@ namespace weft::rt {
 namespace {
 
 constexpr size_t kRingBytes = 4096;
-// How long who has come back may run. Less strikes in the kernel still, on a slow machine time and again: at 20 µs four
+// How long who has come back may run, at least. Less strikes in the kernel still, on a slow machine time and again: at 20 µs four
 // times for each return, each of which costs 15 µs there.
 constexpr uint64_t kGraceNs = 50'000;
 
@@ -177,6 +178,7 @@ bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     put(watch.stop_fd, open_stop(tid, signal));
+    watch.grace = kGraceNs;
     return true;
   }
   // Too many open files, or no more memory may be locked: this one is seen by way of /proc.
@@ -211,6 +213,13 @@ bool watch_stop_when_back(const Klt* klt) noexcept {
 void watch_do_not_stop(const Klt* klt) noexcept {
   const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
   if (fd >= 0) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void watch_set_grace(Klt* klt, bool longer, uint64_t most) noexcept {
+  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  uint64_t& grace = klt->watch.grace;
+  const uint64_t next = longer ? std::max(std::min(2 * grace, most), kGraceNs) : kGraceNs;
+  if (fd >= 0 && next != grace && ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) == 0) grace = next;
 }
 
 }  // namespace weft::rt

@@ -33,5 +33,8 @@ Sight watch_look(const Klt* klt) noexcept;
 // interrupted. False: not on this rung.
 bool watch_stop_when_back(const Klt* klt) noexcept;
 void watch_do_not_stop(const Klt* klt) noexcept;
+// The KLT itself, which is not about to be stopped: how long these moments are, from the next time on. True: twice as long
+// as they were, up to `most`; false: as short as they can be.
+void watch_set_grace(Klt* klt, bool longer, uint64_t most) noexcept;
 
 }  // namespace weft::rt

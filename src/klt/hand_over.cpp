@@ -320,6 +320,7 @@ void become_captive_in_kernel(Worker* worker, Klt* klt, Unit* unit) noexcept {
   become_captive(worker, klt, unit);
   unit_transition(unit, UnitState::kInKernel);
   worker->left = {nullptr, nullptr, nullptr};
+  klt->taken_from = worker;
   ults_in_kernel.fetch_add(1, std::memory_order_relaxed);
 }
 

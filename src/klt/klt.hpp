@@ -66,6 +66,7 @@ struct KltWatch {
   std::atomic<int> stop_fd{-1}, stat_fd{-1};
   std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
   int slot = -1, thread = 0;  // where that is, and of whom; whoever opens it
+  uint64_t grace = 0;  // for how long it runs before it is stopped; whoever opens it, then the KLT
 };
 
 struct Klt {
@@ -93,6 +94,7 @@ struct Klt {
   // rest at the gate, and is not held back there. Asleep as a captive it may be let out.
   std::atomic<bool> passes_gate{false};
   std::atomic<bool> call_in{false};  // it has stayed outside because the gate was closed
+  Worker* taken_from = nullptr;  // Take::kTaken: the worker that it had. Who takes or gives that away
   Worker* given = nullptr;    // Out: the worker that it had just been given. Whoever forks; the KLT when it comes in
   // owner KLT
   Stack base;                 // where the base loop runs
