@@ -76,7 +76,7 @@ void heir_dismiss(Worker* worker) noexcept;
 
 // Whether it has a KLT that does not sleep in the kernel, as far as one can see.
 bool carrier_runs(const Worker* worker) noexcept;
-// For how long, of its own CPU time, one that has come back may run before it is stopped, at most.
+// For how long, of its own CPU time, one that has come back may go before those that wait; and run before it is stopped, at most.
 uint64_t block_turn() noexcept;
 
 // ---- back.cpp ---------------------------------------------------------------------------------------

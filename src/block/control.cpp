@@ -177,6 +177,15 @@ uint64_t block_turn() noexcept {
   return std::min(uint64_t{1000} * static_cast<unsigned>(runtime.options.preemption_interval_us), kLongestNs);
 }
 
+bool block_may_take_back(const Klt* self) noexcept {
+  if (block_off()) return false;
+  // One that sleeps for want of work has its guard up.
+  const Klt* carrier = self->taken_from->carrier.load(std::memory_order_acquire);
+  return carrier != nullptr && carrier->guard.load(std::memory_order_relaxed) == kGuardDown && watch_look(carrier).asleep;
+}
+
+void block_has_turn(Klt* self) noexcept { self->watch.turn = thread_cpu_ns(); }
+
 void block_came_back(Klt* self) noexcept {
   block_counts.returns.fetch_add(1, std::memory_order_relaxed);
   watch_do_not_stop(self);

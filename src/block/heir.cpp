@@ -60,14 +60,19 @@ bool keeps_worker(const Unit* unit) noexcept {
   return home != nullptr && home->blocking.load(std::memory_order_relaxed) == WEFT_BLOCKING_UNAWARE;
 }
 
+// Whether the worker's carrier sleeps in the kernel and is not to keep it. The caller's, by take_begin().
+bool may_be_taken(const Klt* victim, const Sight& sight) noexcept {
+  if (!sight.asleep) return false;
+  const Unit* unit = victim->current.load(std::memory_order_relaxed);
+  return unit == nullptr || !keeps_worker(unit);
+}
+
 enum class Outcome { kNothing, kGivenAway, kMine };
 
 // self: the heir; null: there is none.
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
-  if (!sight.asleep) return Outcome::kNothing;
-  const Unit* unit = victim->current.load(std::memory_order_relaxed);
-  if (unit != nullptr && keeps_worker(unit)) return Outcome::kNothing;
+  if (!may_be_taken(victim, sight)) return Outcome::kNothing;
   if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
     scout_rest(worker);
@@ -107,6 +112,19 @@ bool inherit(Klt* self, Worker* worker) noexcept {
 }
 
 }  // namespace
+
+WayBack block_way_back(const Klt* self, Worker* worker, const Klt* victim) noexcept {
+  if (!may_be_taken(victim, watch_look(victim))) return WayBack::kQueue;
+  const bool has_turn = thread_cpu_ns() - self->watch.turn < block_turn();
+  return has_turn || !units_wait(worker) ? WayBack::kInstead : WayBack::kBehindOthers;
+}
+
+void block_takes(Worker* worker, Klt* victim) noexcept {
+  const Sight sight = watch_look(victim);
+  watch_stop_when_back(victim);
+  count_block(worker, victim, sight);
+  count_taken(worker, victim, sight);
+}
 
 void heir_is_captive(Worker* worker) noexcept {
   gate_enter();

@@ -66,17 +66,37 @@ Worker* sleep_as_captive(Klt* self) noexcept {
   return carry_on(self);
 }
 
-// The KLT has been told that its worker is gone: queues its unit and sleeps until one comes back.
+// take_back() of a worker that is the caller's already.
+WayBack end_take_back(Klt* self, Unit* unit, Worker* worker, Klt* victim) noexcept;
+
+// The worker that it had, from one that went on with it and sleeps in the kernel, too: then neither the scout nor the heir need
+// wake up, nor somebody to give it to this one again. The carrier is this KLT then (Instead), or the one that sleeps in the unit
+// that comes next, and this one's unit lies behind that. Queue: nothing has happened.
+WayBack take_back(Klt* self, Unit* unit) noexcept {
+  Worker* worker = self->taken_from;
+  if (!block_may_take_back(self) || !goes_to_builtin(unit)) return WayBack::kQueue;
+  Klt* victim = take_begin(worker);
+  return victim != nullptr ? end_take_back(self, unit, worker, victim) : WayBack::kQueue;
+}
+
+// The KLT has been told that its worker is gone: takes it back, or queues its unit and sleeps until one comes.
 Worker* come_back(Klt* self) noexcept {
   Unit* unit = self->current.load(std::memory_order_relaxed);
   WEFT_CHECK(unit != nullptr);
-  self->take.store(Take::kNone, std::memory_order_relaxed);
-  count_return();
   block_came_back(self);
   self->call_in.store(false, std::memory_order_relaxed);
-  unit_transition(unit, UnitState::kReady);
-  make_ready_without_worker(self, unit);
-  return sleep_as_captive(self);
+  // Before `take` says None: whoever forks would take it for one who has no worker and brings none.
+  const WayBack way = take_back(self, unit);
+  self->take.store(Take::kNone, std::memory_order_relaxed);
+  count_return();
+  if (way == WayBack::kInstead) return carry_on(self);
+  if (way == WayBack::kQueue) {
+    unit_transition(unit, UnitState::kReady);
+    make_ready_without_worker(self, unit);
+  }
+  Worker* worker = sleep_as_captive(self);
+  if (worker != nullptr) block_has_turn(self);
+  return worker;
 }
 
 // It has been let out, and comes to Weft. Its unit has waited in its pool all the time, or had got a worker already.
@@ -487,6 +507,42 @@ bool take_finish(Worker* worker, Klt* victim, Klt* to) noexcept {
 }
 
 namespace {
+
+// Whether the worker's unit can leave it, and another one go on, without memory being mapped if we are in a signal handler.
+bool may_separate(const Klt* self, Worker* worker, const Unit* unit) noexcept {
+  const bool in_handler = self->passes_gate.load(std::memory_order_relaxed);
+  if (worker->next_stack == nullptr && (in_handler || !prepare_next_stack(worker))) return false;
+  return !in_handler || detaches_at_once(worker, unit);
+}
+
+WayBack end_take_back(Klt* self, Unit* unit, Worker* worker, Klt* victim) noexcept {
+  const bool fits = worker->ring_first && !scheduler_has_its_turn(worker) && !worker->lane.has_inbox() &&
+                    goes_to_ring(worker, unit) && !worker->suspended.load(std::memory_order_relaxed) &&
+                    may_separate(self, worker, victim->current.load(std::memory_order_relaxed));
+  const WayBack way = fits ? block_way_back(self, worker, victim) : WayBack::kQueue;
+  if (way == WayBack::kInstead) {
+    block_takes(worker, victim);
+    unit_transition(unit, UnitState::kReady);
+    separate(worker, victim);
+    let_go(unit);
+    set_carrier(worker, self);
+    return way;
+  }
+  Unit* next = nullptr;
+  if (way == WayBack::kBehindOthers) {
+    unit_transition(unit, UnitState::kReady);
+    worker->lane.push_private(unit);
+    next = take_next_captive(worker);
+  }
+  if (next == nullptr) {
+    take_retract(worker, victim);
+    return way;
+  }
+  block_takes(worker, victim);
+  separate(worker, victim);
+  hand_to(worker, let_go(next));
+  return way;
+}
 
 bool take_for_captive(Worker* worker, Klt* victim, Unit* (*take_captive)(Worker*)) noexcept {
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;

@@ -50,8 +50,18 @@ void block_klt_renewed(Klt* klt) noexcept;
 void block_klt_gone(Klt* klt, bool mapped) noexcept;
 // A spare that is kept for this worker has been woken. True: it carries the worker now.
 bool block_inherit(Klt* self, Worker* worker) noexcept;
-// Its worker was taken while it was in the kernel; it has come back, and is about to wait for one.
+// Its worker was taken while it was in the kernel; it has come back, and wants one.
 void block_came_back(Klt* self) noexcept;
+// Whether it may be worth while to take that worker back: its carrier sleeps in the kernel, too.
+bool block_may_take_back(const Klt* self) noexcept;
+enum class WayBack { kQueue, kInstead, kBehindOthers };
+// The same for good, where the worker is the caller's already, by take_begin(): Instead: it has not used up its turn, or nobody
+// waits there; BehindOthers: somebody else is to have the worker.
+WayBack block_way_back(const Klt* self, Worker* worker, const Klt* victim) noexcept;
+// It is taken from the victim now, but not by the worker's scout.
+void block_takes(Worker* worker, Klt* victim) noexcept;
+// It has waited for its turn, and has it.
+void block_has_turn(Klt* self) noexcept;
 
 // It has been let out for a fork() that is through: it is to come in, on a rung that can stop it. Under the list's lock.
 void block_call_in(const Klt* klt) noexcept;

@@ -31,7 +31,7 @@
 #define USER_SCHED 1 // how often code of a scheduler or tasklet runs with the guard down
 #endif
 #ifndef BLOCKER
-#define BLOCKER 0    // the unit that may block in the kernel until the other has ended; 9: none
+#define BLOCKER 0    // the unit that may block in the kernel until the other has ended; 8: each may, for some time; 9: none
 #endif
 #ifndef ANNOUNCES
 #define ANNOUNCES 0  // 1: it says so before and after
@@ -55,7 +55,8 @@
 #define SIGNALS
 #endif
 
-#if SPINNER == 9
+#define MAY_BLOCK(u_) (BLOCKER == 8 || u_ == BLOCKER)
+#if SPINNER == 9 && BLOCKER != 8
 #define BLOCKER_WAKES place[1 - BLOCKER] == ENDED
 #else
 #define BLOCKER_WAKES skip  // whenever it likes: the other one may wait for it
@@ -203,15 +204,91 @@ inline unit_leaves() {
 #endif
 }
 
+// take_back(), and end_take_back(): where the carrier of the worker blocks. Nobody else is in the ring: both units are captives.
+inline take_back() {
+  seen_back = carrier[1];
+  if
+  :: blocked[seen_back] ->
+     if
+     :: atomic { take_[seen_back] == kNone && empty(buffer[k]) -> take_[seen_back] = kPending };
+        if
+        :: atomic { worker[seen_back] == 1 -> worker[seen_back] = 0 };
+           empty(buffer[seen_back]);
+           if
+           :: guard_[seen_back] || current[seen_back] == 0 -> retract_back()
+           :: else ->
+              atomic { touch_begin(1) };
+              if
+              :: touch_end(1); retract_back()
+              :: way = 1; separate_back();  // kInstead
+                 atomic {
+                   move(u, IN_KERNEL(k), RUNNING(k)); held[k] = 0; captive[u] = NOBODY;
+                   touch_end(1); set_worker(k, 1)
+                 };
+                 carrier[1] = k
+              :: way = 2;  // kBehindOthers
+                 atomic { move(u, IN_KERNEL(k), RING(1)); unit_leaves() };
+                 if
+                 :: touch_end(1); retract_back()  // nobody to take it for
+                 :: separate_back();
+                    atomic { move(u, RING(1), RUNNING(k)); held[k] = 0; captive[u] = NOBODY; touch_end(1) };
+                    atomic { set_worker(k, 1) };
+                    carrier[1] = k;
+                    wake[k] = 1
+                 fi
+              fi
+           fi
+        :: else -> take_[seen_back] = kNone
+        fi
+     :: else
+     fi
+  :: else
+  fi;
+  seen_back = 0
+}
+
+inline retract_back() {
+  atomic { set_worker(seen_back, 1) };
+  take_[seen_back] = kNone
+}
+
+inline separate_back() {
+#ifdef SIGNALS
+  stop[seen_back] = 1;
+#endif
+  d_step {
+    captive[current[seen_back] - 1] = seen_back;
+    held[seen_back] = current[seen_back];
+    state[seen_back] = kCaptive;
+    move(current[seen_back] - 1, RUNNING(seen_back), IN_KERNEL(seen_back))
+  };
+#ifndef TAKEN_WITHOUT_SAYING
+  take_[seen_back] = kTaken
+#else
+  take_[seen_back] = kNone
+#endif
+}
+
 // come_back(): once for each time that its worker was taken.
 inline come_back() {
-  take_[k] = kNone;
 #ifdef SIGNALS
   stop[k] = 0;
 #endif
   assert(u != NOBODY);
-  atomic { move(u, IN_KERNEL(k), SHARED); unit_leaves() };
-  klt_sleep();
+#if BLOCKER == 8
+  take_back();
+#endif
+  take_[k] = kNone;
+  if
+  :: way == 1
+  :: way != 1 ->
+     if
+     :: way == 0 -> atomic { move(u, IN_KERNEL(k), SHARED); unit_leaves() }
+     :: else
+     fi;
+     klt_sleep()
+  fi;
+  way = 0;
   state[k] = kCarrying;
   assert(place[u] == RUNNING(k))
 }
@@ -462,7 +539,7 @@ proctype Klt(byte k) provided (!handling[k]) {
 #else
 proctype Klt(byte k) {
 #endif
-  byte w, u = NOBODY, to = NOBODY, w_to;
+  byte w, u = NOBODY, to = NOBODY, w_to, seen_back, way;
   bit noted;
 #ifdef LOOK_BEFORE_LOWERING
   bit w_seen;
@@ -639,13 +716,13 @@ user:  // the unit's code: guard down; takers may come, and signals
         atomic { store(CURRENT, 0); move(u, RUNNING(k), RING(w)); u = NOBODY };
         goto scheduler
      :: guard_enter(); capture_current(); guard_leave()
-     :: u == BLOCKER -> blocks()
+     :: MAY_BLOCK(u) -> blocks()
      fi;
      goto user
 #ifdef SIGNALS
   :: steps[u] > 0 && u == SPINNER ->
      if
-     :: u == BLOCKER -> blocks()
+     :: MAY_BLOCK(u) -> blocks()
      :: else
      fi;
      spinning[k] = 1;
@@ -802,7 +879,7 @@ left:
 }
 
 proctype Handler(byte k) {
-  byte w, u = NOBODY, to = NOBODY;
+  byte w, u = NOBODY, to = NOBODY, seen_back, way;
   bit stops;
 end:
   do
