@@ -38,5 +38,19 @@ awk '$2 == "Test" && match($0, /#[0-9]+: /) {
      END { for (k in all) printf "%s %5d passed %3d failed %3d skipped\n", k, passed[k], failed[k],
                           skipped[k] }' \
   "$log" | sort
+
+# What failed, and where: of each such test's output the lines that say so, or the last ones.
+awk 'function tell() {
+       if (failed && said == "") for (i = 0; i < 5; i++) said = said last[(n + i) % 5]
+       if (failed) printf "\n%s\n%s", failed, said
+       failed = ""
+     }
+     / tests passed, / { tell() }
+     $2 == "Test" && /#[0-9]+: / { tell(); failed = /\*\*\*/ && !/Skipped/ ? $0 : ""; said = ""; left = n = 0; split("", last); next }
+     $1 == "Start" || /^$/ { next }
+     failed && /: Failure$|ERROR: |WARNING: ThreadSanitizer|in the child: |terminate called/ { left = 7 }
+     failed && left-- > 0 { said = said $0 "\n" }
+     failed { last[n++ % 5] = $0 "\n" }
+     END { tell() }' "$log" | tail -40
 grep 'tests passed' "$log"
 exit "$status"
