@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "klt/time_slice.hpp"
 #include "weft/weft.h"
@@ -76,8 +77,15 @@ enum class SpinLook {
   kAgain,    // it may spin: one more look, soon, and it is known: see preempt_arm_look()
   kMaySpin,  // it does, or does no more than count
 };
+// How the tick that has just come stands to the time of its thread.
+struct TickTime {
+  uint64_t late_ns;                // since it was due
+  std::optional<int64_t> away_ns;  // for how long the thread has not run since it was set, where that is known. A little less than
+                                   // nothing at times: the two clocks are read one after the other
+};
+TickTime preempt_tick_time(const Klt* self) noexcept;
 // spin.cpp. What a tick has found the unit at; `frame`: as above. Only by whoever carries it.
-SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept;
+SpinLook preempt_look_for_spinning(const Unit* unit, const ucontext_t* frame, const TickTime& time) noexcept;
 // How long it may run while others wait: the interval; one that only spins less and less. Any thread, async-signal-safe; of a unit
 // that is gone, too.
 uint64_t preempt_slice(const Unit* unit) noexcept;

@@ -105,20 +105,13 @@ uint64_t shrunk(uint32_t halvings) noexcept {
   return std::max(interval >> halvings, std::min(interval, preempt_settings.spin_slice));
 }
 
-bool is_late(const Klt* klt) noexcept {
-  const uint64_t due = klt->tick_due.load(std::memory_order_relaxed), now = now_ns();
-  return now > due && now - due > kLateNs;
-}
-
 // Another process may have had the core since the last tick, and this one be there in time all the same.
 enum class HasRun { kNo, kYes, kUnknown };
 constexpr int64_t kAwayNs = 10'000;
 
-HasRun has_run(const Klt* klt) noexcept {
-  const uint64_t before = klt->tick_away.load(std::memory_order_relaxed);
-  if (before == 0) return HasRun::kUnknown;
-  const auto away = static_cast<int64_t>(now_ns() - thread_cpu_ns() - before);  // the two clocks are read one after the other
-  return away <= kAwayNs ? HasRun::kYes : HasRun::kNo;
+HasRun has_run(const TickTime& time) noexcept {
+  if (!time.away_ns) return HasRun::kUnknown;
+  return *time.away_ns <= kAwayNs ? HasRun::kYes : HasRun::kNo;
 }
 
 // How the values differ from those that the last tick has found.
@@ -139,8 +132,8 @@ Values compare(const Record& record, const ucontext_t& frame) noexcept {
 }
 
 // Of a unit that has had time to change some, and does not sleep in the kernel.
-Values values_of(const Klt* self, const Record& record, const ucontext_t& frame) noexcept {
-  if (!record.seen.load(std::memory_order_relaxed) || is_late(self) || frame_in_kernel(frame)) return Values::kOthers;
+Values values_of(const Record& record, const ucontext_t& frame, const TickTime& time) noexcept {
+  if (!record.seen.load(std::memory_order_relaxed) || time.late_ns > kLateNs || frame_in_kernel(frame)) return Values::kOthers;
   return compare(record, frame);
 }
 
@@ -159,20 +152,28 @@ uint64_t preempt_slice(const Unit* unit) noexcept {
   return shrunk(known ? record.halvings.load(std::memory_order_relaxed) : 0);
 }
 
+TickTime preempt_tick_time(const Klt* self) noexcept {
+  const uint64_t due = self->tick_due.load(std::memory_order_relaxed), before = self->tick_away.load(std::memory_order_relaxed);
+  const uint64_t now = now_ns();
+  TickTime time{now > due ? now - due : 0, std::nullopt};
+  if (before != 0) time.away_ns = static_cast<int64_t>(now - thread_cpu_ns() - before);
+  return time;
+}
+
 // Who is found as it was is looked at again, soon: then it is known whether it has run in between. Then its slice is the shortest; from
 // then on a quarter each time that it spins, twice as long each time that it does not: one that begins to compute has its slice back
 // after a few ticks. One that was let go on, and waits again already, has other values, too: so where some unit has spun nothing
 // is learnt from that, or it is looked at twice within one slice. So it is, a few times, where ticks come upon units again: where
 // threads wait in turn each tick may find a new wait, and never the same values.
-SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucontext_t* frame) noexcept {
+SpinLook preempt_look_for_spinning(const Unit* unit, const ucontext_t* frame, const TickTime& time) noexcept {
   Record& record = record_of(unit);
   const bool known = record.unit.load(std::memory_order_relaxed) == unit;
   const uintptr_t looked = known ? record.looked.load(std::memory_order_relaxed) : 0;
   uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
   uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
   uintptr_t again = 0;
-  Values values = known && frame != nullptr ? values_of(self, record, *frame) : Values::kOthers;
-  const HasRun run = values == Values::kSame ? has_run(self) : HasRun::kYes;
+  Values values = known && frame != nullptr ? values_of(record, *frame, time) : Values::kOthers;
+  const HasRun run = values == Values::kSame ? has_run(time) : HasRun::kYes;
   if (run == HasRun::kNo) values = Values::kOthers;
   const bool looks = shrunk(0) > preempt_settings.spin_slice;
   if (values == Values::kSame && run == HasRun::kUnknown && looked == 0 && looks) {
@@ -184,7 +185,7 @@ SpinLook preempt_look_for_spinning(const Klt* self, const Unit* unit, const ucon
     } while (looked != 0 && shrunk(halvings) > shrunk(halvings + 1));
     doubts = 0;
     has_spun(line_of(*frame));
-  } else if (frame == nullptr || looked != 0 || run == HasRun::kNo || is_late(self) || frame_in_kernel(*frame)) {
+  } else if (frame == nullptr || looked != 0 || run == HasRun::kNo || time.late_ns > kLateNs || frame_in_kernel(*frame)) {
     halvings -= halvings != 0;
     if (looked != 0) looked_in_vain(looked, values == Values::kOneChanged);
   } else {

@@ -214,7 +214,7 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
-  const SpinLook look = preempt_relays() ? SpinLook::kNothing : preempt_look_for_spinning(self, unit, frame);
+  const SpinLook look = preempt_relays() ? SpinLook::kNothing : preempt_look_for_spinning(unit, frame, preempt_tick_time(self));
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
   if (hands_on) {
     let_scheduler_look(worker);

@@ -1,7 +1,9 @@
 // The slice of a unit that only spins (src/preempt/spin.cpp): what a tick takes for spinning, and that those who wait for each other
 // in turn get short slices, and who computes keeps his.
+#include <chrono>
 #include <iterator>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "klt/guard.hpp"
@@ -31,8 +33,7 @@ class SpinJudgement : public testing::Test {
   void set(int number, greg_t value) { frame_.uc_mcontext.gregs[number] = value; }
   greg_t get(int number) const { return frame_.uc_mcontext.gregs[number]; }
   uint64_t tick() {
-    klt_.tick_away = known_ ? now_ns() - thread_cpu_ns() - away_ : 0;
-    again_ = preempt_look_for_spinning(&klt_, &unit_, &frame_) == SpinLook::kAgain;
+    again_ = preempt_look_for_spinning(&unit_, &frame_, time_) == SpinLook::kAgain;
     return preempt_slice(&unit_);
   }
   // So that it has the shortest one.
@@ -57,9 +58,7 @@ class SpinJudgement : public testing::Test {
   }
 
   bool again_ = false;
-  bool known_ = true;   // for how long it has not run since the last tick:
-  uint64_t away_ = 0;
-  Klt klt_;
+  TickTime time_{0, 0};
   static inline Unit units_[16];
   static inline unsigned used_ = 0;
   Unit& unit_ = units_[used_++ % std::size(units_)];  // another one each time: nothing is known of it
@@ -74,11 +73,11 @@ TEST_F(SpinJudgement, ShrinksToTheShortest) {
 
 TEST_F(SpinJudgement, WhereItIsNotKnownWhetherItHasRunOneLooksAgain) {
   at(kUnlooked);
-  known_ = false;
+  time_.away_ns.reset();
   tick();
   EXPECT_EQ(tick(), kInterval);
   EXPECT_TRUE(again_);
-  known_ = true;
+  time_.away_ns = 0;
   EXPECT_EQ(tick(), kShortest);
 }
 
@@ -207,14 +206,14 @@ TEST_F(SpinJudgement, WhatChangesMoreComputes) {
 
 TEST_F(SpinJudgement, ATickThatIsLateSaysNothing) {
   spin();
-  klt_.tick_due = now_ns() - 200'000;
+  time_.late_ns = 200'000;
   for (int i = 0; i < 6; ++i) tick();
   EXPECT_EQ(preempt_slice(&unit_), kInterval);
 }
 
 TEST_F(SpinJudgement, NorDoesOneThatComesWhereOthersHadTheCore) {
   spin();
-  away_ = 30'000;
+  time_.away_ns = 30'000;
   for (int i = 0; i < 6; ++i) tick();
   EXPECT_EQ(preempt_slice(&unit_), kInterval);
 }
@@ -232,13 +231,29 @@ TEST_F(SpinJudgement, WhoSleepsInTheKernelDoesNotSpin) {
 
 TEST_F(SpinJudgement, NorWhoIsInsideWeft) {
   spin();
-  for (int i = 0; i < 6; ++i) preempt_look_for_spinning(&klt_, &unit_, nullptr);
+  for (int i = 0; i < 6; ++i) preempt_look_for_spinning(&unit_, nullptr, time_);
   EXPECT_EQ(preempt_slice(&unit_), kInterval);
 }
 
 TEST_F(SpinJudgement, TheIntervalItselfIsTheOffSwitch) {
   preempt_settings.spin_slice = kInterval;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(tick(), kInterval);
+}
+
+TEST(SpinTickTime, IsThatOfTheThread) {
+  Klt klt;
+  EXPECT_EQ(preempt_tick_time(&klt).late_ns, 0u) << "there is none";
+  klt.tick_due = now_ns() - 200'000;
+  TickTime time = preempt_tick_time(&klt);
+  EXPECT_GE(time.late_ns, 200'000u);
+  EXPECT_FALSE(time.away_ns);
+  klt.tick_due = now_ns() + 3'600'000'000'000;
+  klt.tick_away = now_ns() - thread_cpu_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  time = preempt_tick_time(&klt);
+  EXPECT_EQ(time.late_ns, 0u);
+  ASSERT_TRUE(time.away_ns);
+  EXPECT_GE(*time.away_ns, 19'000'000);
 }
 
 // ---- what comes of it
