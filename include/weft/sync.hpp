@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "weft/mutex_own.h"
 #include "weft/runtime.hpp"
 #include "weft/time.hpp"
 #include "weft/weft.h"
@@ -35,11 +36,11 @@ class mutex {
   mutex& operator=(const mutex&) = delete;
 
   // Context: any; suspends. Throws CONTEXT (held by another, and the caller is a tasklet).
-  void lock() { detail::check(weft_mutex_lock(&mutex_)); }
+  void lock() { detail::check(weft_own_lock(&mutex_)); }
   // Context: any; never blocks.
-  bool try_lock() { return detail::check_unless(weft_mutex_trylock(&mutex_), WEFT_ERR_BUSY); }
+  bool try_lock() { return detail::check_unless(weft_own_trylock(&mutex_), WEFT_ERR_BUSY); }
   // Context: any. Throws NOT_OWNER (it is not locked).
-  void unlock() { detail::check(weft_mutex_unlock(&mutex_)); }
+  void unlock() { detail::check(weft_own_unlock(&mutex_)); }
 
   native_handle_type native_handle() noexcept { return &mutex_; }
 

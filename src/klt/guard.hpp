@@ -32,6 +32,10 @@ void answer_attention(Worker* worker) noexcept;
   return worker;
 }
 
+// The guard's value in a section of a few instructions that is told of others: "in that object", which lies at a multiple of 8. Others
+// far away have the same. See klt_wait_until_none_in().
+inline uint32_t guard_in(const void* object) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(object)) + 4; }
+
 // Raises the guard and reads the worker, for fast paths whose slow path is a call that begins with
 // guard_enter(): null: go there. Precondition: klt_register_valid().
 [[gnu::always_inline]] inline Worker* guard_try_enter() noexcept {
@@ -40,6 +44,20 @@ void answer_attention(Worker* worker) noexcept;
   san::acquire(worker);
   return worker;
 }
+
+// The same, into an object.
+[[gnu::always_inline]] inline Worker* guard_try_enter_in(const void* object) noexcept {
+  klt_register_store32<kKltGuard>(guard_in(object));
+  auto* worker = klt_register_load<kKltWorker, Worker*>();
+  san::acquire(worker);
+  return worker;
+}
+
+// Into an object, and out of it, with the guard up already.
+[[gnu::always_inline]] inline void guard_come_in(const void* object) noexcept {
+  klt_register_store32<kKltGuard>(guard_in(object));
+}
+[[gnu::always_inline]] inline void guard_go_out() noexcept { klt_register_store32<kKltGuard>(kGuardUp); }
 
 // This KLT's worker, with the guard up already. Even then the word may be null for a moment: a taker
 // publishes before it looks at the guard.

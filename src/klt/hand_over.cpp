@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "arch/pause.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
@@ -23,20 +22,11 @@ constinit std::atomic<uint32_t> ults_in_kernel{0};
 
 namespace {
 
-constexpr unsigned kSpinsBeforeYield = 1000;
 constexpr uint64_t kLookAgainNs = 100'000;  // for captives, of whom nobody tells
 constinit std::atomic<HandOverHook> hook{nullptr};
 
 // What a unit that was in the kernel is counted as.
 void count_return() noexcept { ults_in_kernel.fetch_sub(1, std::memory_order_relaxed); }
-
-void wait_a_little(unsigned& spins) noexcept {
-  if (++spins < kSpinsBeforeYield) {
-    cpu_pause();
-  } else {
-    cpu_yield();  // the taker has lost its core
-  }
-}
 
 bool runs_ult(const Klt* klt) noexcept {
   const Unit* unit = klt->current.load(std::memory_order_relaxed);
@@ -103,6 +93,7 @@ Worker* come_back(Klt* self) noexcept {
 Worker* come_in(Klt* self) noexcept {
   self->call_in.store(false, std::memory_order_relaxed);
   if (Worker* worker = std::exchange(self->given, nullptr)) {
+    set_tag(self, worker);
     self->worker.store(worker, std::memory_order_release);
     return carry_on(self);
   }
@@ -197,6 +188,7 @@ namespace {
 
 void set_carrier(Worker* worker, Klt* to) noexcept {
   san::release(worker);
+  set_tag(to, worker);
   to->worker.store(worker, std::memory_order_release);
   // Sequentially consistent, pairs with a hungry worker that counts itself and then tells the carrier it
   // sees: either it sees the new one, or we see that somebody is hungry.
@@ -220,6 +212,7 @@ void hand_to(Worker* worker, Klt* to) noexcept {
 
 void give_worker(Klt* self, Worker* worker, Klt* to, Take then) noexcept {
   count(worker->stats.handovers);
+  set_tag(self, nullptr);
   self->worker.store(nullptr, std::memory_order_relaxed);
   self->take.store(then, std::memory_order_release);
   // A worker's note, which its next carrier finds in our place.
@@ -462,6 +455,7 @@ Klt* take_begin(Worker* worker) noexcept {
     victim->take.store(Take::kNone, std::memory_order_release);
     return nullptr;  // it carries another one by now, or none
   }
+  set_tag(victim, nullptr);
   membarrier_all();
   // Acquire: `current` is what the victim had when it lowered its guard, not what it had before.
   const bool out = victim->guard.load(std::memory_order_acquire) == 0;
@@ -475,6 +469,7 @@ Klt* take_begin(Worker* worker) noexcept {
 
 void take_retract(Worker* worker, Klt* victim) noexcept {
   san::release(worker);
+  set_tag(victim, worker);
   victim->worker.store(worker, std::memory_order_release);
   victim->take.store(Take::kNone, std::memory_order_release);
 }

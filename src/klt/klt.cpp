@@ -14,12 +14,14 @@
 #include <new>
 #include <utility>
 
+#include "arch/pause.hpp"
 #include "arch/thread_pointer.hpp"
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
+#include "os/cpu_yield.hpp"
 #include "os/overflow.hpp"
 #include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
@@ -287,6 +289,15 @@ Klt* create(void (*there)()) noexcept {
 
 }  // namespace
 
+void wait_a_little(unsigned& spins) noexcept {
+  constexpr unsigned kSpinsBeforeYield = 1000;
+  if (++spins < kSpinsBeforeYield) {
+    cpu_pause();
+  } else {
+    cpu_yield();  // the one who is waited for has lost its core
+  }
+}
+
 ExceptionGlobals* exceptions_of_thread() noexcept {
   return reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
 }
@@ -312,7 +323,10 @@ Klt* klt_adopt() noexcept {
 }
 
 void klt_release_adopted(Klt* klt) noexcept {
-  initial_klt.store(nullptr, std::memory_order_relaxed);
+  {
+    std::lock_guard hold(all_klts.lock);  // see klt_wait_until_none_in()
+    initial_klt.store(nullptr, std::memory_order_relaxed);
+  }
   preempt_klt_ends(klt);
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
@@ -377,6 +391,18 @@ void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept {
   for (; klt != nullptr; klt = klt->next_all) f(klt, context);
 }
 
+void klt_wait_until_none_in(const void* object) noexcept {
+  const uint32_t in = guard_in(object);
+  const auto wait = [in](const Klt* klt) {
+    // Acquire, pairs with the store by which it leaves the object.
+    for (unsigned spins = 0; klt->guard.load(std::memory_order_acquire) == in;) wait_a_little(spins);
+  };
+  // Who has the lock has its guard up, or is no ULT: it gets on. The records are not deleted meanwhile.
+  std::lock_guard hold(all_klts.lock);
+  if (const Klt* klt = initial_klt.load(std::memory_order_acquire)) wait(klt);
+  for (const Klt* klt = all_klts.head.load(std::memory_order_relaxed); klt != nullptr; klt = klt->next_all) wait(klt);
+}
+
 void klt_set_spare_limit(unsigned limit) noexcept {
   spares.limit.store(std::min<unsigned>(limit, kMaxSpares), std::memory_order_relaxed);
 }
@@ -407,12 +433,15 @@ void klt_stop_all() noexcept {
   for (Klt* klt = all; klt != nullptr; klt = klt->next_all) {
     if (klt->joinable) pthread_join(klt->thread, nullptr);
   }
+  {
+    std::lock_guard hold(all_klts.lock);  // see klt_wait_until_none_in()
+    all_klts.head.store(nullptr, std::memory_order_relaxed);
+    all_klts.ended = nullptr;
+  }
   while (Klt* klt = all) {
     all = klt->next_all;
     delete_klt(klt);
   }
-  all_klts.head.store(nullptr, std::memory_order_relaxed);
-  all_klts.ended = nullptr;
 }
 
 void klts_lock() noexcept { all_klts.lock.lock(); }

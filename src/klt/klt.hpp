@@ -57,6 +57,7 @@ struct ExceptionGlobals {
 ExceptionGlobals* exceptions_of_thread() noexcept;
 
 inline constexpr int kBindingUnknown = -2;
+inline constexpr uint32_t kNoTag = UINT32_MAX;
 
 // How others see whether the thread sleeps in the kernel; see block/watch.hpp.
 struct KltWatch {
@@ -84,6 +85,9 @@ struct Klt {
   uintptr_t claim_floor = UINTPTR_MAX;
   // Owner KLT: in how many scopes it is that must not be preempted; see no_preemption.hpp.
   uint32_t no_preemption = 0;
+  // The tag of the worker that it carries: what a mutex of that worker says (mutex_own.h). kNoTag: none, or not to be used. Whoever
+  // writes `worker`, while that cannot be seen to be there.
+  std::atomic<uint32_t> tag{kNoTag};
   uintptr_t thread_pointer = 0;  // its own: what schedulers run with, and ULTs without an identity of their own. Its thread
   // any thread, by the protocol of README.md
   alignas(64) std::atomic<Take> take{Take::kNone};
@@ -131,7 +135,7 @@ struct Klt {
 static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
               offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
               offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40 &&
-              offsetof(Klt, no_preemption) == 48 && offsetof(Klt, thread_pointer) == 56);
+              offsetof(Klt, no_preemption) == 48 && offsetof(Klt, tag) == 52 && offsetof(Klt, thread_pointer) == 56);
 
 inline constexpr size_t kKltGuard = 8;
 inline constexpr size_t kKltAttention = 12;
@@ -196,6 +200,13 @@ void klt_set_sticky_attention(uint32_t bits) noexcept;
 // Calls f(klt) for every KLT, the initial one first, and also for records whose thread has ended. For dumps;
 // async-signal-safe. Precondition: not at the same time as klt_stop_all() or klt_release_adopted().
 void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept;
+
+// Once more in a loop that waits for a few instructions of another thread's. `spins`: 0 at first.
+void wait_a_little(unsigned& spins) noexcept;
+
+// Waits until no KLT is in that object: see guard_in(). After a membarrier(): who comes later has seen what was stored before that.
+// Guard up, or counted at the gate.
+void klt_wait_until_none_in(const void* object) noexcept;
 
 // How many spares are kept.
 void klt_set_spare_limit(unsigned limit) noexcept;

@@ -6,6 +6,7 @@
 #include "klt/kernel_sleep.hpp"
 #include "klt/time_slice.hpp"
 #include "os/membarrier.hpp"
+#include "worker/worker.hpp"
 
 namespace weft::rt {
 
@@ -34,6 +35,7 @@ struct Pass {
 
 void let_go(Klt* klt, void*) noexcept {
   if (klt->held_back == nullptr) return;
+  set_tag(klt, klt->held_back);
   klt->worker.store(klt->held_back, std::memory_order_release);
   klt->held_back = nullptr;
   // Release, pairs with the acquire in guard_enter_slow() and give_begin().
@@ -52,6 +54,7 @@ void hold_back(Klt* klt, void* pass) noexcept {
   if (worker == nullptr) return;
   if (!klt->take.compare_exchange_strong(none, Take::kPending, std::memory_order_acquire)) return;
   if (klt->worker.compare_exchange_strong(worker, nullptr, std::memory_order_acq_rel)) {
+    set_tag(klt, nullptr);
     klt->held_back = worker;
   } else {
     klt->take.store(Take::kNone, std::memory_order_release);
@@ -90,6 +93,7 @@ void let_out(Klt* klt, void* arg) noexcept {
   }
   Worker* worker = klt->worker.exchange(nullptr, std::memory_order_relaxed);
   if (worker == nullptr && klt->held.load(std::memory_order_relaxed) == nullptr) return;  // it is to be given one
+  set_tag(klt, nullptr);
   klt->given = worker;  // that waits until it comes in
   klt->state.store(KltState::kOut, std::memory_order_relaxed);
   klt_wake(klt, kGoOut);

@@ -23,6 +23,7 @@ namespace weft::rt {
 inline constexpr uint32_t kGuardDown = 0;
 inline constexpr uint32_t kGuardUp = 1;
 inline constexpr uint32_t kGuardResting = 2;  // up, and asleep where no lock and no list is held
+// Any other: up, and in an object: guard_in().
 
 struct ProcessGate {
   // the thread that forks; 0: open

@@ -37,11 +37,12 @@ void take_bias_away(const Worker* worker, Mutex& mutex) noexcept {
   } while (!mutex.state.compare_exchange_weak(seen, kNoBias | kDeciding | kLocked | kQueue, std::memory_order_acquire,
                                               std::memory_order_relaxed));
   const bool own = worker != nullptr && seen == worker->tag;
-  if (!own) membarrier_all();
-  QueueBackoff backoff;
-  uint32_t held;
+  if (!own) {
+    membarrier_all();
+    klt_wait_until_none_in(&mutex);
+  }
   // Acquire, pairs with the release of whoever has changed it.
-  while ((held = mutex.held.load(std::memory_order_acquire)) == held::kChanging) backoff.pause();
+  const uint32_t held = mutex.held.load(std::memory_order_acquire);
   if (own) note_holder(mutex);
   mutex.state.store(held == held::kYes ? kNoBias | kLocked : kNoBias, std::memory_order_release);
 }

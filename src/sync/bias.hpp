@@ -14,8 +14,8 @@
 
 namespace weft::rt {
 
-// While a mutex is ordinary, `held` is a guess at who holds it: the KLT on which it was locked; 0: another thread. A
-// section that began when it was biased may still write there: nothing but speed depends on it.
+// While a mutex is ordinary, `held` is a guess at who holds it: the KLT on which it was locked; 0: another thread. Nothing but speed
+// depends on it.
 inline uint32_t this_klt() noexcept {
   return klt_register_valid() ? static_cast<uint32_t>(reinterpret_cast<uintptr_t>(klt_self()) / alignof(Klt)) : 0;
 }
@@ -27,35 +27,39 @@ inline bool held_here(const Mutex& mutex) noexcept {
   return klt != 0 && mutex.held.load(std::memory_order_relaxed) == klt;
 }
 
-// The worker's plain stores before it become visible, or the loads after it see what whoever takes the bias away has
-// stored: that one calls membarrier().
-inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-
-// Both: `seen` is a biased state. False: nothing was done: the bias is not this worker's (any more), or the mutex is
-// held (not held). Acquire and release of `held`: the units of the worker, and whoever takes the bias away,
-// see what was done under the mutex. Guard up.
-[[gnu::always_inline]] inline bool lock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
-  if (seen != worker->tag || mutex.held.load(std::memory_order_acquire) != held::kNo) return false;
-  mutex.held.store(held::kChanging, std::memory_order_relaxed);
-  light_fence();
-  if (__builtin_expect(mutex.state.load(std::memory_order_relaxed) != seen, 0)) {
-    mutex.held.store(held::kNo, std::memory_order_release);
-    return false;
-  }
+// Both: a section of the worker that `state` names, with the guard raised by guard_try_enter_in() or guard_come_in(): then whoever
+// takes the bias away waits until it is over, or is seen. False: nothing was done: the bias is not this worker's (any more), or the
+// mutex is held (not held). Acquire and release of `held`: the units of the worker, and whoever takes the bias away, see what was done
+// under the mutex.
+[[gnu::always_inline]] inline bool lock_own(const Worker* worker, Mutex& mutex) noexcept {
+  if (mutex.state.load(std::memory_order_acquire) != worker->tag) return false;
+  if (mutex.held.load(std::memory_order_acquire) != held::kNo) return false;
   mutex.held.store(held::kYes, std::memory_order_release);
   return true;
 }
 
-[[gnu::always_inline]] inline bool unlock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
-  if (seen != worker->tag || mutex.held.load(std::memory_order_relaxed) != held::kYes) return false;
-  mutex.held.store(held::kChanging, std::memory_order_relaxed);
-  light_fence();
-  if (__builtin_expect(mutex.state.load(std::memory_order_relaxed) != seen, 0)) {
-    mutex.held.store(held::kYes, std::memory_order_release);
-    return false;
-  }
+[[gnu::always_inline]] inline bool unlock_own(const Worker* worker, Mutex& mutex) noexcept {
+  if (mutex.state.load(std::memory_order_acquire) != worker->tag) return false;
+  if (mutex.held.load(std::memory_order_relaxed) != held::kYes) return false;
   mutex.held.store(held::kNo, std::memory_order_release);  // the last access
   return true;
+}
+
+// The same for who has its guard up already. `seen`: a biased state.
+[[gnu::always_inline]] inline bool lock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
+  if (seen != worker->tag) return false;
+  guard_come_in(&mutex);
+  const bool locked = lock_own(worker, mutex);
+  guard_go_out();
+  return locked;
+}
+
+[[gnu::always_inline]] inline bool unlock_biased(const Worker* worker, Mutex& mutex, uint32_t seen) noexcept {
+  if (seen != worker->tag) return false;
+  guard_come_in(&mutex);
+  const bool unlocked = unlock_own(worker, mutex);
+  guard_go_out();
+  return unlocked;
 }
 
 // From here on: guard up, unless worker is null: the caller is no KLT of Weft.

@@ -64,7 +64,7 @@ bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadl
   WakeList next_holder;
   const ListHold hold = cond_lock(section, cond);
   cond.waiters.push_back(&self);
-  const int error = mutex_give_in(section, mutex, next_holder);
+  const int error = mutex_give_in(section.worker, mutex, next_holder);
   WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
   const QueueRelease release{hold.word, hold.waiters, true, &next_holder};
   return section.wait_until(self, release, deadline, [&] { return take_out(section, cond, self); });

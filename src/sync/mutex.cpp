@@ -3,6 +3,7 @@
 
 #include "arch/pause.hpp"
 #include "sync/bias.hpp"
+#include "weft/mutex_own.h"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -272,8 +273,8 @@ template <class F>
   const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   if (is_biased(seen)) {
     if (!klt_register_valid()) return slow(mutex);
-    Worker* worker = guard_try_enter();
-    if (__builtin_expect(worker != nullptr && lock_biased(worker, mutex, seen), 1)) return guard_leave_ok(worker);
+    Worker* worker = guard_try_enter_in(&mutex);
+    if (__builtin_expect(worker != nullptr && lock_own(worker, mutex), 1)) return guard_leave_ok(worker);
     return leave_and(worker, mutex, slow);
   }
   if (!take_free(mutex, seen)) return slow(mutex);
@@ -311,16 +312,16 @@ int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
   return lock_waiting(section, mutex, Rank::kNormal, kNever);
 }
 
-int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept {
+int mutex_give_in(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept {
   const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   if (is_biased(seen)) {
-    if (section.worker != nullptr && unlock_biased(section.worker, mutex, seen)) return WEFT_OK;
-    take_bias_away(section.worker, mutex);
+    if (worker != nullptr && unlock_biased(worker, mutex, seen)) return WEFT_OK;
+    take_bias_away(worker, mutex);
   }
   bool locked;
   if (give_without_waking(mutex, locked)) return WEFT_OK;
   if (!locked) return WEFT_ERR_NOT_OWNER;
-  give_and_take_out(section.worker, mutex, wakes);
+  give_and_take_out(worker, mutex, wakes);
   return WEFT_OK;
 }
 
@@ -354,14 +355,16 @@ int weft_mutex_trylock(weft_mutex_t* mutex) {
   return lock_with(mutex, [](Mutex& m) { return trylock_slow(m); });
 }
 
+void weft_own_leave(void) { guard_leave(nullptr); }
+
 int weft_mutex_unlock(weft_mutex_t* handle) {
   if (handle == nullptr) return WEFT_ERR_INVALID;
   Mutex& mutex = mutex_of(handle);
   const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
   if (is_biased(seen)) {
     if (!klt_register_valid()) return unlock_slow(mutex);
-    Worker* worker = guard_try_enter();
-    if (__builtin_expect(worker != nullptr && unlock_biased(worker, mutex, seen), 1)) return guard_leave_ok(worker);
+    Worker* worker = guard_try_enter_in(&mutex);
+    if (__builtin_expect(worker != nullptr && unlock_own(worker, mutex), 1)) return guard_leave_ok(worker);
     return leave_and(worker, mutex, unlock_slow);
   }
   return give_unwanted(mutex, seen) ? WEFT_OK : unlock_slow(mutex);

@@ -50,6 +50,9 @@ static_assert(offsetof(Mutex, state) == offsetof(weft_mutex_t, state));
 static_assert(offsetof(Mutex, held) == offsetof(weft_mutex_t, held));
 static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+// mutex_own.h
+static_assert(offsetof(Mutex, state) == 0 && offsetof(Mutex, held) == 4 && alignof(Mutex) == 8);
+static_assert(kKltGuard == 8 && kKltAttention == 12 && offsetof(Klt, tag) == 52 && kGuardDown == 0);
 // WEFT_MUTEX_OPEN_INIT
 static_assert((mutex_bit::kNoBias | mutex_bit::kOpenMark) == 0x50);
 
@@ -57,7 +60,6 @@ static_assert((mutex_bit::kNoBias | mutex_bit::kOpenMark) == 0x50);
 namespace held {
 inline constexpr uint32_t kNo = 0;
 inline constexpr uint32_t kYes = 1;
-inline constexpr uint32_t kChanging = 2;  // the worker is about to say kNo or kYes
 }  // namespace held
 
 inline bool is_biased(uint32_t state) noexcept { return state >= 1u << kTagShift; }
@@ -75,7 +77,7 @@ inline uint32_t mutex_front(const Mutex& mutex) noexcept {
 // WEFT_OK, or CONTEXT: it would have to wait and may not. The section's worker may be another one.
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept;
 // WEFT_OK or NOT_OWNER. Who is to be woken for it goes into `wakes`.
-int mutex_give_in(const GuardedSection& section, Mutex& mutex, WakeList& wakes) noexcept;
+int mutex_give_in(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept;
 
 // For its holder, who asks whether it is that.
 inline bool mutex_is_locked(const Mutex& mutex) noexcept {

@@ -6,8 +6,11 @@
 // while it held the mutex. Who has to wait for an ordinary mutex waits until it is free: how waiters are queued
 // and woken has nothing to do with the bias.
 //
-// Memory is x86-TSO where it matters: the first worker's stores to `held` wait in its store buffer, in order,
+// Memory is x86-TSO where it matters: the first worker's stores to `held` and to its guard wait in its store buffer, in order,
 // and become visible when they like. A locked instruction empties it, and so does somebody else's membarrier().
+//
+// The steps of a section are those of lock_own() and of the program's own code in mutex_own.h: the guard says in which object it is,
+// `state` and `held` are looked at, `held` is written, the guard says that it is over.
 
 #ifndef ROUNDS
 #define ROUNDS 2     // of each unit
@@ -20,13 +23,15 @@
 #endif
 
 mtype = { Free, Locked, Biased, Deciding, OrdinaryFree, OrdinaryLocked };  // `state`
-mtype = { No, Yes, Changing };                                             // `held`
+mtype = { No, Yes };                                                       // `held`
 mtype = { Idle, Holds, Waits, Gone };                                      // a unit
 
 mtype state = Free;
 mtype held = No;
-chan buffer = [3] of { mtype };  // stores to `held` of the first worker
-mtype newest = No;               // `held` as that worker sees it
+bit within;                      // the first worker's guard: "in this mutex"
+mtype = { Held, Guard };
+chan buffer = [3] of { mtype, mtype };  // that worker's stores: to which of the two, and what
+mtype newest = No;               // `held` as it sees it
 
 byte inside;                     // who thinks that the mutex is its own
 bit moved;                       // a unit that holds it goes on elsewhere
@@ -34,15 +39,18 @@ bit moved;                       // a unit that holds it goes on elsewhere
 #define flushed (empty(buffer))
 
 proctype Flush() {
+  mtype value;
 end:
   do
-  :: atomic { buffer ? held }
+  :: atomic { buffer ? Held, value -> held = value }
+  :: atomic { buffer ? Guard, value -> within = (value == Yes) }
   od
 }
 
 inline store_held(value) {
-  atomic { buffer ! value; newest = value }
+  atomic { buffer ! Held, value; newest = value }
 }
+inline store_guard(value) { buffer ! Guard, value }
 
 inline taken() { d_step { inside++; assert(inside == 1) } }
 
@@ -60,8 +68,8 @@ inline take_bias_away(own) {
 #ifndef DROP_MEMBARRIER
      flushed;                                   // T2 (the own worker's locked instruction did that)
 #endif
-#ifndef IGNORE_CHANGING
-     held != Changing;                          // T3
+#ifndef IGNORE_GUARD
+     own || !within;                            // T3
 #endif
      if                                         // T4
      :: held == No -> state = OrdinaryFree
@@ -103,15 +111,21 @@ proctype Owner() {
         :: seen == Biased && newest == No ->     // L1
 #ifdef LOOK_BEFORE_STORE
            seen = state;
-           store_held(Changing)
+           store_guard(Yes)                     // L2
 #else
-           store_held(Changing);
+           store_guard(Yes);
            seen = state
 #endif
            ;
-           if
-           :: seen == Biased -> store_held(Yes); taken(); unit[u] = Holds
-           :: else -> store_held(No); unit[u] = Waits
+           if                                   // L3
+           :: seen == Biased ->
+#ifdef LEAVE_BEFORE_STORE
+              store_guard(No); store_held(Yes)
+#else
+              store_held(Yes); store_guard(No)
+#endif
+              ; taken(); unit[u] = Holds
+           :: else -> store_guard(No); unit[u] = Waits
            fi
         :: seen == Biased && newest != No ->     // another unit of this worker holds it
            take_bias_away(true);
@@ -138,11 +152,11 @@ proctype Owner() {
         if
         :: seen == Biased ->
            assert(newest == Yes);
-           store_held(Changing);
+           store_guard(Yes);                    // U2
            seen = state;
-           if
-           :: seen == Biased -> store_held(No)
-           :: else -> store_held(Yes); unlock_slow()
+           if                                   // U3
+           :: seen == Biased -> store_held(No); store_guard(No)
+           :: else -> store_guard(No); unlock_slow()
            fi
         :: else -> unlock_slow()
         fi;

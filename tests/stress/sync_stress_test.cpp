@@ -1,10 +1,12 @@
 // Everything at once for a few seconds: ULTs and kernel threads that lock, yield with the lock,
 // wait for conditions, meet at barriers and pass events. A lost wake-up is a hang.
 #include <cstdlib>
+#include <functional>
 #include <random>
 
 #include "front/front.hpp"
 #include "support/everywhere.hpp"
+#include "weft/sync.hpp"
 
 namespace {
 
@@ -59,11 +61,12 @@ TEST_P(SyncStress, AFewMutexesAndManyUsers) {
 }
 
 // Again and again a fresh mutex that one worker comes to have to itself, and others who come when they like.
-TEST_P(SyncStress, MutexesThatOneWorkerHadToItself) {
+template <class Mutex>
+void mutexes_that_one_worker_had_to_itself(const std::function<bool()>& time_is_up) {
   constexpr int kUsers = 4, kPairs = 300;
   std::minstd_rand random(7);
-  for (int round = 0; !time_is_up(); ++round) {
-    weft_mutex_t mutex = WEFT_MUTEX_INIT;
+  while (!time_is_up()) {
+    Mutex mutex;
     long count = 0;  // guarded by mutex
     std::atomic<int> first_pairs = 0;
     const int others_come_at = static_cast<int>(random() % (kPairs * 11 / 10));
@@ -74,15 +77,29 @@ TEST_P(SyncStress, MutexesThatOneWorkerHadToItself) {
         }
       }
       for (int i = 0; i < kPairs; ++i) {
-        ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK);
+        mutex.lock();
         ++count;
         if (i % 16 == me) weft_yield();
-        ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK);
+        mutex.unlock();
         if (me == 0) ++first_pairs;
       }
     });
     ASSERT_EQ(count, (kUsers + 1) * kPairs);
   }
+}
+
+struct ByCalls {
+  weft_mutex_t mutex = WEFT_MUTEX_INIT;
+  void lock() { ASSERT_EQ(weft_mutex_lock(&mutex), WEFT_OK); }
+  void unlock() { ASSERT_EQ(weft_mutex_unlock(&mutex), WEFT_OK); }
+};
+
+TEST_P(SyncStress, MutexesThatOneWorkerHadToItself) {
+  mutexes_that_one_worker_had_to_itself<ByCalls>([&] { return time_is_up(); });
+}
+
+TEST_P(SyncStress, MutexesThatOneWorkerHadToItselfInItsOwnCode) {
+  mutexes_that_one_worker_had_to_itself<weft::mutex>([&] { return time_is_up(); });
 }
 
 // A bounded buffer, signalled with and without the mutex held.

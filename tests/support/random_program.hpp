@@ -2,12 +2,14 @@
 // out of the test's tables, and the steps that need nothing but Weft. What the steps count has to be right at the end.
 #pragma once
 
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <vector>
 
 #include "support/preempting.hpp"
 #include "weft/fork_join.hpp"
+#include "weft/sync.hpp"
 
 namespace weft_test {
 
@@ -34,8 +36,12 @@ struct Program {
   std::vector<Step> any_code;    // those that do: not for signal-yield
   bool none_may_block = false;   // who is not preempted may wait for a foreign lock: its worker goes on all the same
 
-  weft_mutex_t mutex = WEFT_MUTEX_INIT;
-  long counted = 0;  // under mutex
+  struct Guarded {
+    weft::mutex mutex;
+    long counted = 0;  // under mutex
+  };
+  // One after the other: each may be a worker's own at first.
+  std::array<Guarded, 512> guarded;
   std::mutex foreign;
   long counted_foreign = 0;  // under foreign
   std::atomic<long> expected{0}, expected_foreign{0};
@@ -64,11 +70,13 @@ inline void step_compute(const Part&, Random& random) { compute(random); }
 
 inline void step_lock(const Part& part, Random& random) {
   Program& program = *part.program;
-  weft_mutex_lock(&program.mutex);
-  const long before = program.counted;
+  constexpr unsigned kUses = 100;
+  auto& [mutex, counted] = program.guarded[static_cast<size_t>(program.expected) / kUses % program.guarded.size()];
+  mutex.lock();
+  const long before = counted;
   if (random.below(4) == 0) compute(random);
-  program.counted = before + 1;
-  weft_mutex_unlock(&program.mutex);
+  counted = before + 1;
+  mutex.unlock();
   program.expected.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -185,7 +193,9 @@ inline void run_program(Program& program, uint64_t seed, unsigned rounds) {
     Random random(part.seed);
     spawn(part, random);
   }
-  EXPECT_EQ(program.counted, program.expected);
+  long counted = 0;
+  for (const Program::Guarded& guarded : program.guarded) counted += guarded.counted;
+  EXPECT_EQ(counted, program.expected);
   EXPECT_EQ(program.counted_foreign, program.expected_foreign);
   EXPECT_EQ(program.ended, program.created);
 }

@@ -4,6 +4,8 @@
 
 #include "support/runtime_fixture.hpp"
 #include "sync/mutex.hpp"
+#include "weft/block.h"
+#include "weft/sync.hpp"
 
 namespace {
 
@@ -176,6 +178,69 @@ TEST_F(MutexBias, OutlivesTheRuntime) {
   options.workers = 1;
   ASSERT_TRUE(ok(weft_initialize(&options)));
   lock_and_unlock(mutex);
+}
+
+// weft::mutex, which does in the program's own code what can be done without a call.
+class MutexOwn : public OneWorkerTest {
+ protected:
+  void SetUp() override {
+    OneWorkerTest::SetUp();
+    for (int i = 0; i < 100; ++i) std::lock_guard hold(mutex);
+    ASSERT_TRUE(biased(*mutex.native_handle()));
+  }
+  static uint32_t tag() { return weft::rt::klt_self()->tag; }
+  uint32_t state() { return weft::rt::mutex_of(mutex.native_handle()).state; }
+  weft::mutex mutex;
+};
+
+TEST_F(MutexOwn, IsKnownByTheTagOfItsWorker) {
+  EXPECT_EQ(tag(), weft::rt::san::kSignalsComeLate ? weft::rt::kNoTag : state());
+}
+
+TEST_F(MutexOwn, AnswersAsAnyOther) {
+  EXPECT_THROW(mutex.unlock(), weft::error);
+  EXPECT_TRUE(mutex.try_lock());
+  mutex.unlock();
+  mutex.lock();
+  EXPECT_FALSE(mutex.try_lock());
+  mutex.unlock();
+  EXPECT_THROW(mutex.unlock(), weft::error);
+}
+
+TEST_F(MutexOwn, LeavesTheGuardAsItWas) {
+  const auto down = [] { return weft::rt::klt_register_load<weft::rt::kKltGuard, uint32_t>() == weft::rt::kGuardDown; };
+  mutex.lock();
+  EXPECT_TRUE(down());
+  EXPECT_FALSE(mutex.try_lock());
+  EXPECT_TRUE(down());
+  mutex.unlock();
+  EXPECT_TRUE(down());
+}
+
+// What others want of a worker is done when a section ends, also such a one.
+TEST_F(MutexOwn, AnswersThoseWhoWantSomething) {
+  const auto klt = [] { return weft::rt::klt_self(); };
+  klt()->attention.fetch_or(weft::rt::attention::kHungry);
+  mutex.lock();
+  EXPECT_EQ(klt()->attention & weft::rt::attention::kHungry, 0u);
+  klt()->attention.fetch_or(weft::rt::attention::kHungry);
+  mutex.unlock();
+  EXPECT_EQ(klt()->attention & weft::rt::attention::kHungry, 0u);
+}
+
+TEST_F(MutexOwn, OtherThreadsHaveNoTag) {
+  mutex.lock();
+  on_klt([&] { EXPECT_FALSE(mutex.try_lock()); });
+  mutex.unlock();
+  EXPECT_FALSE(biased(*mutex.native_handle()));
+  on_klt([&] { std::lock_guard hold(mutex); });
+}
+
+// Who blocks says so, and its worker goes on: the thread has no mutex to itself until it is back.
+TEST_F(MutexOwn, NotWhileTheWorkerIsElsewhere) {
+  weft_blocking_begin();
+  EXPECT_EQ(tag(), weft::rt::kNoTag);
+  weft_blocking_end();
 }
 
 }  // namespace

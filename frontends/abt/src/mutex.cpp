@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "arch/pause.hpp"
+#include "weft/mutex_own.h"
 
 namespace weft::abt {
 namespace {
@@ -14,7 +15,7 @@ struct MutexAttr {
 
 MutexAttr& attr_of(ABT_mutex_attr handle) noexcept { return *reinterpret_cast<MutexAttr*>(handle); }
 
-bool take_free(Mutex& mutex) noexcept { return weft_mutex_trylock(&mutex.mutex) == WEFT_OK; }
+bool take_free(Mutex& mutex) noexcept { return weft_own_trylock(&mutex.mutex) == WEFT_OK; }
 
 [[gnu::noinline]] int lock_slow(ABT_mutex handle) noexcept {
   Mutex& mutex = mutex_of(handle);
@@ -91,7 +92,7 @@ int ABT_mutex_spinlock(ABT_mutex mutex) {
 int ABT_mutex_unlock(ABT_mutex mutex) {
   if (is_null(mutex)) return ABT_ERR_INV_MUTEX;
   const int error = __builtin_expect(is_recursive(mutex), 0) ? weft_recursive_mutex_unlock(&mutex_of(mutex))
-                                                             : weft_mutex_unlock(&mutex_of(mutex).mutex);
+                                                             : weft_own_unlock(&mutex_of(mutex).mutex);
   return __builtin_expect(error == WEFT_OK, 1) ? ABT_SUCCESS : ABT_ERR_MUTEX;
 }
 
