@@ -39,7 +39,7 @@ void use_up_resume(Unit* unit) noexcept { unit->token.exchange(kTokenNone, std::
 }  // namespace
 
 void suspend_action(Worker* worker, Unit* unit, void*) {
-  unit_note_wait(unit, WaitKind::kSuspend, nullptr);
+  unit_note_wait(unit, WaitKind::kSuspend, nullptr, waits_since(worker));
   watch_unit(worker, unit, UnitEvent::kSuspend);
   unit_transition(unit, UnitState::kBlocked);
   uint8_t none = kTokenNone;

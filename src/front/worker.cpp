@@ -2,6 +2,7 @@
 #include "api/handles.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
+#include "os/clock.hpp"
 #include "worker/adopt.hpp"
 #include "worker/bell.hpp"
 #include "worker/runtime.hpp"
@@ -35,7 +36,7 @@ bool take_over(Worker* worker, Sched* sched) noexcept {
 }
 
 void replace_action(Worker* worker, Unit* unit, void* arg) {
-  unit_note_wait(unit, WaitKind::kNone, nullptr);
+  unit_note_wait(unit, WaitKind::kNone, nullptr, coarse_now_ns());
   watch_unit(worker, unit, UnitEvent::kSuspend);
   unit_transition(unit, UnitState::kBlocked);
   Replacement* const before = worker->replacement;

@@ -1,7 +1,6 @@
 // unit.cpp: the picture in unit.hpp as a table, and what is rarely asked of a unit.
 #include "unit/unit.hpp"
 
-#include "os/clock.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "unit/stack.hpp"
@@ -35,12 +34,6 @@ constinit std::atomic<uint64_t> last_id{0};
 bool unit_transition_allowed(UnitState from, UnitState to) noexcept {
   if (to == UnitState::kForked) return from != UnitState::kFree;  // a forked child, whatever it was in
   return (kAllowed[static_cast<unsigned>(from)] & bit(to)) != 0;
-}
-
-void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept {
-  unit->wait_object = object;
-  unit->wait_since = coarse_now_ns();
-  unit->slot.store(static_cast<uint32_t>(kind), std::memory_order_relaxed);
 }
 
 const char* unit_state_name(UnitState state) noexcept {

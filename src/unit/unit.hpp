@@ -179,8 +179,12 @@ inline void unit_transition(Unit* unit, UnitState to) noexcept {
   unit->state.store(to, std::memory_order_release);
 }
 
-// Says for dumps what the unit waits for. Before others can wake it.
-void unit_note_wait(Unit* unit, WaitKind kind, const void* object) noexcept;
+// Says for dumps what the unit waits for, and since when (coarse_now_ns()). Before others can wake it.
+inline void unit_note_wait(Unit* unit, WaitKind kind, const void* object, uint64_t since) noexcept {
+  unit->wait_object = object;
+  unit->wait_since = since;
+  unit->slot.store(static_cast<uint32_t>(kind), std::memory_order_relaxed);
+}
 
 // "blocked"
 const char* unit_state_name(UnitState state) noexcept;

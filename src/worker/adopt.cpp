@@ -24,6 +24,7 @@
 #include "api/handles.hpp"
 #include "arch/system_call.hpp"
 #include "identity/lender.hpp"
+#include "os/clock.hpp"
 #include "worker/identity.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
@@ -93,7 +94,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
     unit->host = unit;
     unit->claim_floor.store(kNoClaim, std::memory_order_relaxed);
     unit_transition(unit, UnitState::kRunning);
-    unit_note_wait(unit, WaitKind::kSuspend, nullptr);
+    unit_note_wait(unit, WaitKind::kSuspend, nullptr, coarse_now_ns());
     unit_transition(unit, UnitState::kBlocked);
     unit->token.store(kTokenParked, std::memory_order_relaxed);
   }

@@ -137,9 +137,19 @@ inline constexpr uint64_t kThroughScheduler = 63;
   return next;
 }
 
+// The time for units that begin to wait. The clock, too, costs some nanoseconds: where the last eight switches have passed between two of
+// its ticks it is read once in the next eight. If one of these computes for longer, those that wait after it, but before the eighth,
+// look as if they waited for as much longer.
+[[gnu::always_inline]] inline uint64_t waits_since(Worker* worker) noexcept {
+  const uint64_t turn = worker->stats.switches.load(std::memory_order_relaxed) / WaitClock::kSwitches;
+  WaitClock& clock = worker->wait_clock;
+  if (__builtin_expect(clock.steady && clock.turn == turn, 1)) return clock.time;
+  return look_at_wait_clock(clock, turn);
+}
+
 // Before it leaves: it waits, as the waiter says.
 [[gnu::always_inline]] inline void block(Worker* worker, Unit* unit, const Waiter& waiter) noexcept {
-  unit_note_wait(unit, waiter.kind, waiter.object);
+  unit_note_wait(unit, waiter.kind, waiter.object, waits_since(worker));
   watch_unit(worker, unit, UnitEvent::kSuspend);
   unit_transition(unit, UnitState::kBlocked);
 }

@@ -260,6 +260,7 @@ bool retract(Worker* worker, bool thief) noexcept {
 template <class F>
 bool sleep_until_woken(Worker* worker, bool thief, F&& finds) noexcept {
   worker->park.store(0, std::memory_order_relaxed);
+  worker->wait_clock.steady = false;
   if (thief) runtime.searchers.fetch_sub(1, std::memory_order_seq_cst);
   runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
   worker->asleep.store(thief ? Sleep::kAsleepThief : Sleep::kAsleep, std::memory_order_seq_cst);

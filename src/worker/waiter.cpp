@@ -63,6 +63,16 @@ bool sleep_till(Waiter& waiter, uint64_t deadline) noexcept {
 
 }  // namespace
 
+[[gnu::noinline]] uint64_t look_at_wait_clock(WaitClock& clock, uint64_t turn) noexcept {
+  const uint64_t now = coarse_now_ns();
+  if (clock.turn != turn) {
+    clock.turn = turn;
+    clock.steady = now == clock.time;
+  }
+  clock.time = now;
+  return now;
+}
+
 // Outside, as far as a thread that forks is concerned.
 [[gnu::noinline]] bool waiter_sleep(Worker* worker, Waiter& waiter, uint64_t deadline) noexcept {
   if (worker == nullptr) {

@@ -107,6 +107,15 @@ struct Replacement {
   bool done;
 };
 
+// Since when units of a worker wait: waits_since().
+struct WaitClock {
+  static constexpr uint64_t kSwitches = 8;
+  uint64_t time = 0;
+  uint64_t turn = 0;    // which so many switches it was read in
+  bool steady = false;  // it holds for all of them
+};
+uint64_t look_at_wait_clock(WaitClock& clock, uint64_t turn) noexcept;
+
 inline Waiter* const kNoMoreJoiners = reinterpret_cast<Waiter*>(1);
 
 struct alignas(64) Worker {
@@ -154,6 +163,7 @@ struct alignas(64) Worker {
   uint32_t bell_answered = 0;  // see bell.hpp
   uint64_t random = 0;
   WorkerStats stats;
+  WaitClock wait_clock;
   PreemptClock preempt;
   bool parked = false;      // has taken note of `suspended`
   uint32_t swept_tail = 0;  // of its ring, while it is suspended: what lies before has been looked at
