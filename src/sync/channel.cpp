@@ -121,56 +121,15 @@ int wait_in(GuardedSection& section, const ListHold& hold, Channel& channel, Wai
 }
 
 // Most ULTs that exchange values belong to one worker, which then has the lists to itself, and wake and wait for one of its ring.
-// For them C1 and C3 without anything else. Both: false: nothing has happened. Guard up.
+// For them C1 to C3 without anything else.
+
+// False: nothing has happened. Guard up.
 
 [[gnu::always_inline]] inline bool is_own(const Worker* worker, const Channel& channel) noexcept {
   if (!list_lock_own(worker, channel.state)) return false;
   if (!channel.closed && channel.senders.head == nullptr && channel.senders.generation == process_generation) return true;
   list_unlock_own(worker);
   return false;
-}
-
-[[gnu::always_inline]] inline bool send_here(Worker* worker, Channel& channel, const void* element) noexcept {
-  if (!is_own(worker, channel)) return false;
-  auto* receiver = static_cast<ChannelWaiter*>(channel.receivers.head);
-  if (receiver == nullptr || !wakes_into_ring(worker, *receiver)) {
-    const bool room = receiver == nullptr && channel.count < channel.capacity;
-    if (room) channel.copy(channel.slot(channel.count++), element);
-    list_unlock_own(worker);
-    return room;
-  }
-  channel.receivers.remove(receiver);
-  channel.copy(receiver->element, element);
-  list_unlock_own(worker);
-  wake_into_ring(worker, *receiver);
-  return true;
-}
-
-// The worker may be another one afterwards.
-[[gnu::always_inline]] inline bool receive_here(Worker*& worker, Channel& channel, void* element, int* error) noexcept {
-  if (!is_own(worker, channel)) return false;
-  *error = WEFT_OK;
-  if (channel.count > 0) {
-    channel.copy(element, channel.slot(0));
-    drop_first(channel);
-    list_unlock_own(worker);
-    return true;
-  }
-  Unit* unit = klt_current();
-  Unit* next = unit != nullptr ? take_direct_successor(worker, unit) : nullptr;
-  if (next == nullptr) {
-    list_unlock_own(worker);
-    return false;
-  }
-  ChannelWaiter self;
-  waiter_init(worker, self, WaitKind::kChannelReceive, &channel);
-  self.element = element;
-  channel.receivers.push_back(&self);
-  block(worker, unit, self);
-  switch_directly_and_release(worker, unit, next, &worker->marks->changing, 0, false);
-  worker = guard_worker();
-  if (self.closed) *error = WEFT_ERR_CLOSED;
-  return true;
 }
 
 int send(Channel& channel, const void* element, uint64_t deadline, bool wait) noexcept {
@@ -208,6 +167,34 @@ void turn_away(WaitQueue& queue, WakeList& wakes) noexcept {
 
 bool bad(weft_channel_t channel, const void* element) noexcept {
   return channel == nullptr || (element == nullptr && channel_of(channel)->element_size != 0);
+}
+
+// C1, where a receiver waits.
+[[gnu::always_inline]] inline int send_to_receiver(Worker* worker, Channel& channel, ChannelWaiter& receiver,
+                                                   const void* element) noexcept {
+  channel.receivers.remove(&receiver);
+  channel.copy(receiver.element, element);
+  list_unlock_own(worker);
+  wake_into_ring(worker, receiver);
+  return guard_leave_ok(worker);
+}
+
+// C3, by a switch to the next unit. Precondition: is_own(), and nothing is there.
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int receive_by_switch(Worker* worker, Channel& channel, void* element) noexcept {
+  Unit* unit = klt_current();
+  Unit* next = unit != nullptr && !unit_is(unit, flag::kInPlace) ? take_direct_successor(worker, unit) : nullptr;
+  if (next == nullptr) {
+    list_unlock_own(worker);
+    return leave_and(worker, channel, [element](Channel& c) { return receive(c, element, kNever, true); });
+  }
+  ChannelWaiter self;
+  waiter_init(worker, unit, self, WaitKind::kChannelReceive, &channel);
+  self.element = element;
+  channel.receivers.push_back(&self);
+  block(worker, unit, self);
+  switch_directly_and_release(worker, unit, next, &worker->marks->changing, 0, false);
+  guard_leave(guard_worker());  // of another worker perhaps
+  return self.closed ? WEFT_ERR_CLOSED : WEFT_OK;
 }
 
 }  // namespace
@@ -252,7 +239,15 @@ int weft_channel_send(weft_channel_t channel, const void* element) {
   Channel& c = *channel_of(channel);
   if (!klt_register_valid()) return any(c);
   Worker* worker = guard_try_enter();
-  if (__builtin_expect(worker != nullptr && send_here(worker, c, element), 1)) return guard_leave_ok(worker);
+  if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
+  if (auto* receiver = static_cast<ChannelWaiter*>(c.receivers.head)) {
+    if (wakes_into_ring(worker, *receiver)) return send_to_receiver(worker, c, *receiver, element);
+  } else if (c.count < c.capacity) {
+    c.copy(c.slot(c.count++), element);
+    list_unlock_own(worker);
+    return guard_leave_ok(worker);
+  }
+  list_unlock_own(worker);
   return leave_and(worker, c, any);
 }
 
@@ -270,12 +265,12 @@ int weft_channel_receive(weft_channel_t channel, void* element) {
   Channel& c = *channel_of(channel);
   if (!klt_register_valid()) return any(c);
   Worker* worker = guard_try_enter();
-  int error;
-  if (__builtin_expect(worker != nullptr && receive_here(worker, c, element, &error), 1)) {
-    guard_leave(worker);
-    return error;
-  }
-  return leave_and(worker, c, any);
+  if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
+  if (c.count == 0) return receive_by_switch(worker, c, element);
+  c.copy(element, c.slot(0));
+  drop_first(c);
+  list_unlock_own(worker);
+  return guard_leave_ok(worker);
 }
 
 int weft_channel_receive_until(weft_channel_t channel, void* element, uint64_t deadline) {

@@ -4,8 +4,9 @@
 // mutex that need not exist any more when it does not hold it.
 #include <cstddef>
 
+#include "sync/bias.hpp"
 #include "sync/list_lock.hpp"
-#include "sync/mutex.hpp"
+#include "worker/direct.hpp"
 
 namespace weft::rt {
 namespace {
@@ -70,14 +71,58 @@ bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadl
   return section.wait_until(self, release, deadline, [&] { return take_out(section, cond, self); });
 }
 
-int cond_wait_checked(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline) noexcept {
-  if (cond == nullptr || mutex == nullptr) return WEFT_ERR_INVALID;
-  if (!mutex_is_locked(mutex_of(mutex))) return WEFT_ERR_NOT_OWNER;  // W1
+int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
   GuardedSection section;
   if (!section.can_wait()) return WEFT_ERR_CONTEXT;
-  const bool woken = cond_wait(section, cond_of(cond), mutex_of(mutex), deadline);
-  const int error = mutex_lock_in(section, mutex_of(mutex));  // W5
+  const bool woken = cond_wait(section, cond, mutex, deadline);
+  const int error = mutex_lock_in(section, mutex);  // W5
   return error != WEFT_OK || woken ? error : WEFT_ERR_TIMEOUT;
+}
+
+// Most ULTs that wait for each other belong to one worker, which then has the list to itself, the mutex too, and they wake and wait
+// for one of its ring. For them the same steps without anything else. Both: false: nothing has happened. Guard up.
+
+[[gnu::always_inline]] inline bool is_own(const Worker* worker, const Cond& cond) noexcept {
+  if (!list_lock_own(worker, cond.state)) return false;
+  if (cond.waiters.generation == process_generation) return true;
+  list_unlock_own(worker);
+  return false;
+}
+
+// S2, S3.
+[[gnu::always_inline]] inline bool signal_here(Worker* worker, Cond& cond) noexcept {
+  if (!is_own(worker, cond)) return false;
+  Waiter* waiter = cond.waiters.head;
+  const bool wakes = waiter != nullptr && wakes_into_ring(worker, *waiter);
+  if (wakes) cond.waiters.remove(waiter);
+  list_unlock_own(worker);
+  if (wakes) wake_into_ring(worker, *waiter);
+  return wakes || waiter == nullptr;
+}
+
+// W2 to W4; the worker may be another one afterwards. Precondition: the caller holds the mutex.
+[[gnu::always_inline]] inline bool wait_here(Worker*& worker, Cond& cond, Mutex& mutex) noexcept {
+  Unit* unit = klt_current();
+  if (unit == nullptr || unit_is(unit, flag::kInPlace) || mutex.state.load(std::memory_order_relaxed) != worker->tag) return false;
+  if (!is_own(worker, cond)) return false;
+  // Before the mutex is given back: then nothing but the context is left to do.
+  Unit* next = take_direct_successor(worker, unit);
+  if (next == nullptr) {
+    list_unlock_own(worker);
+    return false;
+  }
+  Waiter self;
+  waiter_init(worker, unit, self, WaitKind::kCond, &cond);
+  cond.waiters.push_back(&self);
+  WakeList next_holder;
+  if (__builtin_expect(!unlock_biased(worker, mutex, worker->tag), 0)) {
+    WEFT_CHECK(mutex_give_in(worker, mutex, next_holder) == WEFT_OK);  // somebody else has just come
+  }
+  block(worker, unit, self);
+  next_holder.wake(worker);
+  switch_directly_and_release(worker, unit, next, &worker->marks->changing, 0, false);
+  worker = guard_worker();
+  return true;
 }
 
 }  // namespace
@@ -86,17 +131,35 @@ int cond_wait_checked(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline)
 using namespace weft::rt;
 
 int weft_cond_wait(weft_cond_t* cond, weft_mutex_t* mutex) {
-  return cond_wait_checked(cond, mutex, kNever);
+  if (cond == nullptr || mutex == nullptr) return WEFT_ERR_INVALID;
+  Mutex& m = mutex_of(mutex);
+  if (!mutex_is_locked(m)) return WEFT_ERR_NOT_OWNER;  // W1
+  const auto any = [mutex](Cond& c) { return cond_wait_checked(c, mutex_of(mutex), kNever); };
+  if (!klt_register_valid()) return any(cond_of(cond));
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr || !wait_here(worker, cond_of(cond), m), 0)) return leave_and(worker, cond_of(cond), any);
+  if (__builtin_expect(lock_biased(worker, m, m.state.load(std::memory_order_relaxed)), 1)) return guard_leave_ok(worker);  // W5
+  return leave_and(worker, m, [mutex](Mutex&) { return weft_mutex_lock(mutex); });
 }
 
 int weft_cond_wait_until(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline) {
-  return cond_wait_checked(cond, mutex, deadline);
+  if (cond == nullptr || mutex == nullptr) return WEFT_ERR_INVALID;
+  if (!mutex_is_locked(mutex_of(mutex))) return WEFT_ERR_NOT_OWNER;  // W1
+  return cond_wait_checked(cond_of(cond), mutex_of(mutex), deadline);
 }
 
 int weft_cond_signal(weft_cond_t* cond) {
   if (cond == nullptr) return WEFT_ERR_INVALID;
-  if (cond_may_have_waiters(cond_of(cond))) cond_wake(cond_of(cond), false);
-  return WEFT_OK;
+  Cond& c = cond_of(cond);
+  if (!cond_may_have_waiters(c)) return WEFT_OK;
+  const auto any = [](Cond& object) {
+    cond_wake(object, false);
+    return static_cast<int>(WEFT_OK);
+  };
+  if (!klt_register_valid()) return any(c);
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker != nullptr && signal_here(worker, c), 1)) return guard_leave_ok(worker);
+  return leave_and(worker, c, any);
 }
 
 int weft_cond_broadcast(weft_cond_t* cond) {

@@ -49,13 +49,11 @@ bool take_list_away(std::atomic<uint32_t>& state, uint32_t seen) noexcept;
 
 // L1, where the list is this worker's own: true: it is in it, until a store of 0 to marks->changing. Guard up.
 [[gnu::always_inline]] inline bool list_lock_own(const Worker* worker, const std::atomic<uint32_t>& state) noexcept {
-  const uint32_t seen = state.load(std::memory_order_relaxed);
-  if (seen != worker->tag) return false;
   WorkerMarks& marks = *worker->marks;
   marks.changing.store(mark_of(&state), std::memory_order_relaxed);
   // The other half of this fence is the membarrier() in take_list_away().
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(state.load(std::memory_order_acquire) == seen, 1)) return true;
+  if (__builtin_expect(state.load(std::memory_order_acquire) == worker->tag, 1)) return true;
   marks.changing.store(0, std::memory_order_release);
   return false;
 }

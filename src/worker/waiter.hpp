@@ -95,13 +95,19 @@ inline bool may_wait(const Worker* worker) noexcept {
   return unit == nullptr || (unit->flags & (flag::kTasklet | flag::kInPlace)) != flag::kTasklet;
 }
 
-inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
-  Unit* unit = worker != nullptr ? klt_current() : nullptr;
-  waiter.unit = unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace) ? unit : nullptr;
+// unit: the ULT that waits; null: the KLT does.
+inline void waiter_init(const Worker* worker, Unit* unit, Waiter& waiter, WaitKind kind, const void* object) noexcept {
+  waiter.unit = unit;
   waiter.kind = kind;
   waiter.object = object;
   waiter.worker = worker;
   waiter.target = &waiter;
+}
+
+inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, const void* object) noexcept {
+  Unit* unit = worker != nullptr ? klt_current() : nullptr;
+  const bool suspends = unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace);
+  waiter_init(worker, suspends ? unit : nullptr, waiter, kind, object);
 }
 
 // Of the current unit, which is about to wait the locked way: sets `stays`. It is not set where a front-end

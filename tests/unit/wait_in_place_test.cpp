@@ -122,6 +122,88 @@ TEST_F(WaitInPlace, KeepsTheWorkerOfAUlt) {
   EXPECT_TRUE(overtaken);
 }
 
+class WaitInPlaceAlone : public OneWorkerTest {
+ protected:
+  void SetUp() override {
+    OneWorkerTest::SetUp();
+    ASSERT_TRUE(ok(weft_channel_create(1, sizeof(int), &there_)));
+    ASSERT_TRUE(ok(weft_channel_create(1, sizeof(int), &back_)));
+  }
+  void TearDown() override {
+    EXPECT_TRUE(ok(weft_channel_free(&there_)));
+    EXPECT_TRUE(ok(weft_channel_free(&back_)));
+    OneWorkerTest::TearDown();
+  }
+  // Two of them make the lists their worker's own.
+  void take_turns(int me) {
+    int element = 0;
+    EXPECT_TRUE(ok(weft_mutex_lock(&mutex_)));
+    for (int i = 0; i < 100; ++i) {
+      while (turn_ != me) EXPECT_TRUE(ok(weft_cond_wait(&cond_, &mutex_)));
+      turn_ = 1 - me;
+      EXPECT_TRUE(ok(weft_cond_signal(&cond_)));
+    }
+    EXPECT_TRUE(ok(weft_mutex_unlock(&mutex_)));
+    for (int i = 0; i < 100; ++i) {
+      if (me == 0) weft_channel_send(there_, &element);
+      EXPECT_TRUE(ok(weft_channel_receive(me == 0 ? back_ : there_, &element)));
+      if (me == 1) weft_channel_send(back_, &element);
+    }
+  }
+
+  weft_channel_t there_ = nullptr, back_ = nullptr;
+  weft_mutex_t mutex_ = WEFT_MUTEX_INIT;
+  weft_cond_t cond_ = WEFT_COND_INIT;
+  int turn_ = 0;  // guarded by mutex_
+};
+
+// Where what it waits for is its worker's own by now, and another one of that worker is ready, to which it could switch.
+TEST_F(WaitInPlaceAlone, KeepsTheWorkerWhereTheListIsItsOwn) {
+  std::atomic<int> waits = 0;
+  bool passed = false;
+  Call idler([&] {
+    while (!passed) {
+      EXPECT_EQ(waits, 0) << "its worker has left it";
+      weft_yield();
+    }
+  });
+  Call partner([&] { take_turns(1); });
+  Call waiter([&] {
+    take_turns(0);
+    weft_unit_t other = idler.ult();
+    for (int i = 0; i < 100; ++i) weft_yield();
+    {
+      InPlace in_place;
+      int element = 0;
+      waits = 1;
+      EXPECT_TRUE(ok(weft_channel_receive(there_, &element)));
+      EXPECT_EQ(element, 7);
+      EXPECT_TRUE(ok(weft_mutex_lock(&mutex_)));
+      waits = 2;
+      while (turn_ != 7) EXPECT_TRUE(ok(weft_cond_wait(&cond_, &mutex_)));
+      EXPECT_TRUE(ok(weft_mutex_unlock(&mutex_)));
+    }
+    waits = 0;
+    passed = true;
+    EXPECT_TRUE(ok(weft_free(&other)));
+  });
+  std::thread klt([&] {
+    const int element = 7;
+    while (waits != 1) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(ok(weft_channel_send(there_, &element)));
+    while (waits != 2) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(ok(weft_mutex_lock(&mutex_)));
+    turn_ = 7;
+    EXPECT_TRUE(ok(weft_mutex_unlock(&mutex_)));
+    EXPECT_TRUE(ok(weft_cond_signal(&cond_)));
+  });
+  weft_unit_t units[] = {partner.ult(), waiter.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  klt.join();
+}
+
 // It is off again where it is turned off, and where the unit is revived.
 TEST_F(WaitInPlace, Ends) {
   weft_event_t event = WEFT_EVENT_INIT;
