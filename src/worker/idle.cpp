@@ -338,8 +338,7 @@ namespace {
 // Where the last unit was one that others had sent here, the next one will be too: looks for it for a while before
 // it asks round, which would cost everybody, the sender as well, cache misses.
 Unit* wait_for_inbox(Worker* worker, Sched* sched) noexcept {
-  constexpr unsigned kLooks = 64;  // some 3 µs
-  for (unsigned i = 0; i < kLooks; ++i) {
+  for (unsigned i = 0; i < kLooksForOthers; ++i) {
     if (worker->lane.has_inbox()) return sched_pick(sched, worker);
     cpu_pause();
   }
@@ -348,6 +347,13 @@ Unit* wait_for_inbox(Worker* worker, Sched* sched) noexcept {
 }
 
 }  // namespace
+
+bool would_look_for_inbox(const Worker* worker) noexcept {
+  const Unit* unit = klt_current();
+  return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace | flag::kWatched) && worker->parent == nullptr &&
+         !worker->sched->user && worker->lane.forks_empty() && own_pools_empty(worker->sched) &&
+         !runtime.idle_sleeps_at_once.load(std::memory_order_relaxed);
+}
 
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
   if (spin && worker->expects_inbox) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "arch/pause.hpp"
 #include "arch/thread_pointer.hpp"
 #include "klt/guard.hpp"
 #include "os/futex.hpp"
@@ -358,6 +359,23 @@ void dispatch_next(Worker* worker, Unit* unit) noexcept;
 // Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit
 // that it has found on the way, or null. `sched` is the one whose pools count.
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;
+// Before it looks round, a worker that others have just sent a unit waits for the next one for so many looks, some microseconds.
+inline constexpr unsigned kLooksForOthers = 64;
+// Whether the worker would do that if the current unit left it. Precondition: expects_inbox.
+bool would_look_for_inbox(const Worker* worker) noexcept;
+// By a unit that is about to wait, in the place of that: comes() says whether what it waits for is there. Then nobody need send the
+// unit, which is most of what a wake-up on another worker costs. False: it has to wait. Guard up.
+template <class F>
+bool look_before_waiting(Worker* worker, F&& comes) noexcept {
+  if (__builtin_expect(!worker->expects_inbox, 1) || !would_look_for_inbox(worker)) return false;
+  for (unsigned i = 0; i < kLooksForOthers; ++i) {
+    if (comes()) return true;
+    if (worker->lane.has_inbox()) return false;
+    cpu_pause();
+  }
+  worker->expects_inbox = false;
+  return false;
+}
 // The same for a user-defined main scheduler, whose units are its own business.
 void idle_user(Worker* worker, Sched* sched) noexcept;
 // True if somebody sleeps or searches.

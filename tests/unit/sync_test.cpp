@@ -265,6 +265,50 @@ TEST_F(SyncOneWorker, AMutexStarvesNobody) {
   EXPECT_LT(rounds, 10);
 }
 
+// Each looks for the other's event before it waits, once it has been sent for that; and does not keep its worker from a third.
+TEST(SyncTwoWorkers, EventsThereAndBack) {
+  weft_options_t options{};
+  options.workers = 2;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  constexpr int kRounds = 5000;
+  weft_event_t events[2] = {WEFT_EVENT_INIT, WEFT_EVENT_INIT};
+  int turns[2] = {};
+  std::atomic<int> helped = 0;
+  Call help([&] { ++helped; });
+  const auto play = [&](int me) {
+    weft_unit_attr_t other = WEFT_UNIT_ATTR_INIT;
+    other.worker = weft_worker_get(static_cast<unsigned>(1 - me));
+    other.pinned = true;
+    for (int i = 0; i < kRounds; ++i) {
+      if (me == 1) {
+        ASSERT_EQ(weft_event_wait(&events[0]), WEFT_OK);
+        ASSERT_EQ(weft_event_reset(&events[0]), WEFT_OK);
+      }
+      ++turns[me];
+      ASSERT_EQ(turns[0], turns[1] + (me == 0 ? 1 : 0));
+      weft_unit_t helper = i % 100 == me ? help.ult(&other) : nullptr;
+      ASSERT_EQ(weft_event_set(&events[me]), WEFT_OK);
+      if (helper != nullptr) weft_free(&helper);
+      if (me == 0) {
+        ASSERT_EQ(weft_event_wait(&events[1]), WEFT_OK);
+        ASSERT_EQ(weft_event_reset(&events[1]), WEFT_OK);
+      }
+    }
+  };
+  Call players[2] = {Call([&] { play(0); }), Call([&] { play(1); })};
+  weft_unit_t units[2];
+  for (unsigned i = 0; i < 2; ++i) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(i);
+    attr.pinned = true;
+    units[i] = players[i].ult(&attr);
+  }
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_EQ(turns[1], kRounds);
+  EXPECT_EQ(helped, 2 * kRounds / 100);
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
 TEST_F(SyncOneWorker, ErrorsInATasklet) {
   weft_mutex_t mutex = WEFT_MUTEX_INIT;
   weft_cond_t cond = WEFT_COND_INIT;
