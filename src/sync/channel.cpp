@@ -26,7 +26,7 @@ struct Channel {
   std::atomic<uint32_t> uses{0};
   bool closed = false;
   size_t first = 0;
-  size_t count = 0;
+  std::atomic<size_t> filled{0};  // who is about to wait looks at it without the lock
   WaitQueue senders{};    // with room for none of them
   WaitQueue receivers{};  // with nothing there
 
@@ -36,6 +36,15 @@ struct Channel {
     return hold;
   }
 
+  size_t count() const noexcept { return filled.load(std::memory_order_relaxed); }
+  void set_count(size_t n) noexcept { filled.store(n, std::memory_order_relaxed); }
+
+  // The first free one. Precondition: there is one.
+  char* add_slot() noexcept {
+    const size_t n = count();
+    set_count(n + 1);
+    return slot(n);
+  }
   char* slot(size_t i) noexcept {
     const size_t at = first + i;
     return buffer + (at < capacity ? at : at - capacity) * element_size;
@@ -60,8 +69,8 @@ bool send_now(const GuardedSection& section, const ListHold& hold, Channel& chan
   } else if (auto* receiver = static_cast<ChannelWaiter*>(channel.receivers.pop_front())) {
     channel.copy(receiver->element, element);
     wakes.add(receiver);
-  } else if (channel.count < channel.capacity) {
-    channel.copy(channel.slot(channel.count++), element);
+  } else if (channel.count() < channel.capacity) {
+    channel.copy(channel.add_slot(), element);
   } else {
     return false;
   }
@@ -72,7 +81,7 @@ bool send_now(const GuardedSection& section, const ListHold& hold, Channel& chan
 
 void drop_first(Channel& channel) noexcept {
   if (++channel.first == channel.capacity) channel.first = 0;
-  --channel.count;
+  channel.set_count(channel.count() - 1);
 }
 
 // C2. The same for a receiver. A sender that waits moves up.
@@ -81,10 +90,10 @@ bool receive_now(const GuardedSection& section, const ListHold& hold, Channel& c
   *error = WEFT_OK;
   WakeList wakes;
   auto* sender = static_cast<ChannelWaiter*>(channel.senders.pop_front());
-  if (channel.count > 0) {
+  if (channel.count() > 0) {
     channel.copy(element, channel.slot(0));
     drop_first(channel);
-    if (sender != nullptr) channel.copy(channel.slot(channel.count++), sender->element);
+    if (sender != nullptr) channel.copy(channel.add_slot(), sender->element);
   } else if (sender != nullptr) {
     channel.copy(element, sender->element);
   } else if (channel.closed) {
@@ -147,6 +156,9 @@ int send(Channel& channel, const void* element, uint64_t deadline, bool wait) no
 
 int receive(Channel& channel, void* element, uint64_t deadline, bool wait) noexcept {
   GuardedSection section;
+  if (wait && section.worker != nullptr && channel.capacity != 0 && channel.count() == 0) {
+    look_before_waiting(section.worker, [&] { return channel.count() != 0; });
+  }
   const ListHold hold = channel.lock(section);
   int error;
   if (receive_now(section, hold, channel, element, &error)) return error;
@@ -242,8 +254,8 @@ int weft_channel_send(weft_channel_t channel, const void* element) {
   if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
   if (auto* receiver = static_cast<ChannelWaiter*>(c.receivers.head)) {
     if (wakes_into_ring(worker, *receiver)) return send_to_receiver(worker, c, *receiver, element);
-  } else if (c.count < c.capacity) {
-    c.copy(c.slot(c.count++), element);
+  } else if (c.count() < c.capacity) {
+    c.copy(c.add_slot(), element);
     list_unlock_own(worker);
     return guard_leave_ok(worker);
   }
@@ -266,7 +278,7 @@ int weft_channel_receive(weft_channel_t channel, void* element) {
   if (!klt_register_valid()) return any(c);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
-  if (c.count == 0) return receive_by_switch(worker, c, element);
+  if (c.count() == 0) return receive_by_switch(worker, c, element);
   c.copy(element, c.slot(0));
   drop_first(c);
   list_unlock_own(worker);
@@ -301,7 +313,7 @@ size_t weft_channel_size(weft_channel_t channel) {
   Channel& c = *channel_of(channel);
   GuardedSection section;
   const ListHold hold = c.lock(section);
-  const size_t count = c.count;
+  const size_t count = c.count();
   hold.unlock(true);
   return count;
 }

@@ -54,6 +54,8 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
 
 [[gnu::noinline]] int acquire_slow(Sem& sem, uint64_t deadline) noexcept {
   GuardedSection section;
+  const auto has_one = [&] { return sem.word.load(std::memory_order_relaxed) >= kOne; };
+  if (section.worker != nullptr && !has_passed(deadline)) look_before_waiting(section.worker, has_one);
   const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;  // P2
   const int error = count > 0                ? WEFT_OK
                     : has_passed(deadline)   ? WEFT_ERR_TIMEOUT
