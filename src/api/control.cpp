@@ -174,7 +174,7 @@ void weft_yield(void) {
   Lane& lane = worker->lane;
   Unit* next = lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-  if (next == nullptr || unit == nullptr || is_schedulers_turn(switches) ||
+  if (__builtin_expect(next == nullptr || unit == nullptr || is_schedulers_turn(switches), 0) ||
       !leaves_directly(worker, unit) || !resumes_directly(next)) {
     return yield_slow();
   }
@@ -192,8 +192,10 @@ int weft_yield_to(weft_unit_t handle) {
   Unit* unit = klt_current();
   Unit* next = from_handle(handle);
   // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
-  if (unit == nullptr || !leaves_directly(worker, unit) || !worker->lane.holds_private(next) ||
-      !resumes_directly(next)) {
+  // The flags say as much as the state. But where it is not read, the switch takes a tenth longer on Zen 4.
+  if (__builtin_expect(unit == nullptr, 0) || !leaves_directly(worker, unit) ||
+      __builtin_expect(!worker->lane.holds_private(next), 0) ||
+      __builtin_expect(next->state.load(std::memory_order_relaxed) != UnitState::kReady, 0) || !resumes_directly(next)) {
     return yield_to_slow(handle);
   }
   worker->lane.exchange_private(next, unit);

@@ -22,7 +22,8 @@ inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_
 int end_cancelled(Unit* unit) noexcept;
 [[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {
   if (__builtin_expect(unit_cancelled(unit), 0)) return end_cancelled(unit);
-  return guard_leave_ok(guard_worker());
+  // The guard has been up all the time: that a taker has just published is its own business, as in every other leave.
+  return guard_leave_ok(san::kOrders ? guard_worker() : nullptr);
 }
 
 }  // namespace weft::rt

@@ -117,10 +117,27 @@ struct Lane final : Pool {
     slots[head & mask] = nullptr;
     ring_head.store(head + 1, std::memory_order_relaxed);
   }
-  // Takes that one out and puts another in.
+  // Takes that one out and puts another in: the two above, in one, because the compiler reads the fields again behind
+  // each store into a slot.
   [[gnu::always_inline]] void rotate_private(Unit* unit) noexcept {
-    pop_front_private();
-    push_private_unchecked(unit);
+    Unit** const all = slots;
+    const uint32_t wrap = mask;
+    const uint32_t head = ring_head.load(std::memory_order_relaxed);
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    all[head & wrap] = nullptr;
+    ring_head.store(head + 1, std::memory_order_relaxed);
+    all[tail & wrap] = unit;  // the same slot where the ring was full
+    unit->slot.store(tail, std::memory_order_relaxed);
+    ring_tail.store(tail + 1, std::memory_order_relaxed);
+    if (__builtin_expect(tells.load(std::memory_order_relaxed) != 0, 0)) tell();
+  }
+  // The same with one that is anywhere in the ring. Precondition: holds_private(out).
+  [[gnu::always_inline]] void rotate_private(Unit* out, Unit* in) noexcept {
+    if (__builtin_expect(out->slot.load(std::memory_order_relaxed) == ring_head.load(std::memory_order_relaxed), 1)) {
+      return rotate_private(in);
+    }
+    remove_private(out);
+    push_private(in);
   }
   // Whether the unit is in the ring; then it stays there until the owner takes it out.
   [[gnu::always_inline]] bool holds_private(const Unit* unit) const noexcept {

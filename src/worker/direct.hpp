@@ -24,10 +24,11 @@ inline constexpr uint32_t kDirectWays = flag::kDirect | flag::kExceptions | flag
          worker->lane.forks_empty() && !has_exceptions();
 }
 
+// Precondition: it is in the ring. There a fresh one, which has no context, is not direct: it has never left.
 [[gnu::always_inline]] inline bool resumes_directly(const Unit* next) noexcept {
-  return next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
-         (unit_attributes(next) & kDirectWays) == flag::kDirect &&
-         (next->host->captive == nullptr || next->host->captive == klt_self());
+  const bool direct = (unit_attributes(next) & kDirectWays) == flag::kDirect;
+  WEFT_DCHECK(!direct || next->state.load(std::memory_order_relaxed) == UnitState::kReady);
+  return direct && (next->host->captive == nullptr || next->host->captive == klt_self());
 }
 
 // The unit runs, and has left before: it has a stack.

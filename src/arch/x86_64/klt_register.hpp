@@ -37,8 +37,8 @@ void klt_register_hide() noexcept;
   void* offset;
   asm volatile(
       "movq weft_rt_on_klt@gottpoff(%%rip), %[offset]\n\t"
-      "movb %%fs:(%[offset]), %[valid]\n\t"
-      : [offset] "=&r"(offset), [valid] "=q"(valid));
+      "cmpb $0, %%fs:(%[offset])\n\t"
+      : [offset] "=&r"(offset), "=@ccne"(valid));
   return valid;
 }
 

@@ -54,6 +54,8 @@ __attribute__((no_sanitize("address"))) inline void identity_changed(const void*
 inline void pointers_begin(const void* low, size_t size) noexcept { __lsan_register_root_region(low, size); }
 inline void pointers_end(const void* low, size_t size) noexcept { __lsan_unregister_root_region(low, size); }
 
+// Whether the next two do anything.
+inline constexpr bool kOrders = false;
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 

@@ -52,6 +52,8 @@ inline void identity_changed(const void*, size_t) noexcept {}
 inline void pointers_begin(const void*, size_t) noexcept {}
 inline void pointers_end(const void*, size_t) noexcept {}
 
+// Whether the next two do anything.
+inline constexpr bool kOrders = true;
 // The guard's handshake synchronises through membarrier(), which TSan does not know.
 inline void acquire(void* address) noexcept { __tsan_acquire(address); }
 inline void release(void* address) noexcept { __tsan_release(address); }

@@ -38,6 +38,8 @@ inline void identity_changed(const void*, size_t) noexcept {}
 inline void pointers_begin(const void*, size_t) noexcept {}
 inline void pointers_end(const void*, size_t) noexcept {}
 
+// Whether the next two do anything.
+inline constexpr bool kOrders = false;
 inline void acquire(void*) noexcept {}
 inline void release(void*) noexcept {}
 inline void stack_reused(void*, void*) noexcept {}
