@@ -117,8 +117,9 @@ WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
 // ---- switching. The unit to go to is in no pool, and is fresh or ready; see weft_pool_pop().
 
 // weft_yield(); if the unit's pool is a user's, it finds `context` in its part.
-// Returns WEFT_OK, so that it can be the last thing that a front-end's function does.
-WEFT_API int yield(uint64_t context);
+// Returns WEFT_OK, so that it can be the last thing that a front-end's function does. If the caller is no ULT, and
+// `otherwise` is not null: nothing is done, and what that returns is returned.
+WEFT_API int yield(uint64_t context, int (*otherwise)() = nullptr);
 enum class Leave { kYield, kSuspend, kExit };
 // The caller leaves, and `to` is run in its place by the scheduler that runs the caller. `context` as above.
 // Context: ULT.
@@ -126,6 +127,9 @@ WEFT_API void switch_to(weft_unit_t to, Leave how, uint64_t context);
 // The unit is taken out of its pool, if it is ready there and that is built in, and run as by switch_to(), kYield.
 // False: it is not there, and nothing has been done.
 WEFT_API bool yield_to(weft_unit_t to, uint64_t context);
+// The same where both are ULTs that leave and come by a mere switch: WEFT_OK. Else nothing is done, and what otherwise(to)
+// returns is returned: so that it can be the last thing that a front-end's function does.
+WEFT_API int yield_to_directly(weft_unit_t to, int (*otherwise)(weft_unit_t to));
 // Takes over a unit that has suspended itself, as if it had been popped. False: it has not.
 WEFT_API bool take_suspended(weft_unit_t unit);
 // Takes a ready or fresh unit out of its pool, if that is built in. False: it is not there.

@@ -37,10 +37,17 @@ void note_context(Unit* unit, uint64_t context) noexcept {
   }
 }
 
-[[gnu::noinline]] int yield_in_general(uint64_t context) noexcept {
+// The guard may be up.
+[[gnu::noinline]] int yield_in_general(uint64_t context, int (*otherwise)()) noexcept {
+  const bool on_klt = klt_register_valid();
   // The calling unit is the same one wherever it goes on.
-  Unit* unit = klt_register_valid() ? klt_current() : nullptr;
-  if (is_ult(unit)) note_context(unit, context);
+  Unit* unit = on_klt ? klt_current() : nullptr;
+  if (is_ult(unit)) {
+    note_context(unit, context);
+  } else if (otherwise != nullptr) {
+    if (on_klt) guard_leave(guard_enter());
+    return otherwise();
+  }
   yield_slow();
   return WEFT_OK;
 }
@@ -55,10 +62,10 @@ void note_context(Unit* unit, uint64_t context) noexcept {
 }  // namespace
 
 // As weft_yield(), but what others have pushed is not overtaken.
-int yield(uint64_t context) {
-  if (__builtin_expect(!klt_register_valid(), 0)) return yield_in_general(context);
+int yield(uint64_t context, int (*otherwise)()) {
+  if (__builtin_expect(!klt_register_valid(), 0)) return yield_in_general(context, otherwise);
   Worker* worker = guard_try_enter();
-  if (__builtin_expect(worker == nullptr, 0)) return yield_in_general(context);
+  if (__builtin_expect(worker == nullptr, 0)) return yield_in_general(context, otherwise);
   Unit* unit = klt_current();
   Lane& lane = worker->lane;
   Unit* next = lane.front_private();
@@ -68,7 +75,7 @@ int yield(uint64_t context) {
     if (is_ult(unit) && unit->requests.load(std::memory_order_relaxed) == 0 && leaves_to_parent(worker, unit)) {
       return yield_to_parent(worker, unit, context);
     }
-    return yield_in_general(context);
+    return yield_in_general(context, otherwise);
   }
   lane.rotate_private(unit);
   worker->stats.switches.store(switches, std::memory_order_relaxed);
@@ -104,24 +111,46 @@ void switch_to(weft_unit_t to, Leave how, uint64_t context) {
   switch_to_taken(worker, klt_current(), from_handle(to), how, context);
 }
 
+namespace {
+
+// The guard may be up.
+[[gnu::noinline]] int yield_otherwise(weft_unit_t to, int (*otherwise)(weft_unit_t)) noexcept {
+  if (klt_register_valid()) guard_leave(guard_enter());
+  return otherwise(to);
+}
+
+}  // namespace
+
 // As weft_yield_to(), but the caller comes last, as in every other yield.
+int yield_to_directly(weft_unit_t to, int (*otherwise)(weft_unit_t to)) {
+  if (__builtin_expect(!klt_register_valid(), 0)) return otherwise(to);
+  Worker* worker = guard_try_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return yield_otherwise(to, otherwise);
+  Unit* unit = klt_current();
+  Unit* next = from_handle(to);
+  Lane& lane = worker->lane;
+  // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
+  const bool may = unit != nullptr && leaves_directly(worker, unit) && !lane.has_inbox() && lane.holds_private(next) &&
+                   resumes_directly(next);
+  if (__builtin_expect(!may, 0)) {
+    return yield_otherwise(to, otherwise);
+  }
+  lane.rotate_private(next, unit);
+  count(worker->stats.switches);
+  switch_directly(worker, unit, next);
+  return come_back(unit);
+}
+
 bool yield_to(weft_unit_t to, uint64_t context) {
   if (Worker* worker = guard_enter()) {
     Unit* unit = klt_current();
     Unit* next = from_handle(to);
     Lane& lane = worker->lane;
-    // Its fields are looked at once it is known to be in the ring: elsewhere it may be running, or start anew.
+    // As above.
     if (unit != nullptr && lane.holds_private(next) && !lane.has_inbox()) {
       lane.remove_private(next);
-      if (leaves_directly(worker, unit) && resumes_directly(next)) {
-        lane.push_private(unit);
-        count(worker->stats.switches);
-        switch_directly(worker, unit, next);
-        come_back(unit);
-      } else {
-        // It goes on at this worker, where it is from: unlike one that is taken for whatever purpose it stays direct.
-        switch_to_taken(worker, unit, next, Leave::kYield, context);
-      }
+      // It goes on at this worker, where it is from: unlike one that is taken for whatever purpose it stays direct.
+      switch_to_taken(worker, unit, next, Leave::kYield, context);
       return true;
     }
     guard_leave(worker);

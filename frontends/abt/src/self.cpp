@@ -91,6 +91,29 @@ int take_from_user_pool(ABT_pool pool, ABT_thread thread, bool* taken) noexcept 
   return ABT_SUCCESS;
 }
 
+// ABT_self_yield() by whoever is no ULT; or a main scheduler's code, which stays where it is.
+int yield_without_ult() noexcept {
+  ABT_thread self;
+  return self_ult(&self);
+}
+
+// ABT_thread_yield_to() where it takes more than a switch.
+int yield_to_in_general(weft_unit_t to) noexcept {
+  if (!weft_is_ult(to)) return ABT_ERR_INV_THREAD;
+  const weft_unit_t self = weft_self();
+  if (self == nullptr || !weft_is_ult(self)) return ABT_SUCCESS;
+  if (self == to) return ABT_ERR_INV_THREAD;
+  const ABT_pool pool = to_abt(weft_unit_pool(to));
+  if (!is_user(pool)) {
+    static_cast<void>(yield_to(to, ABT_POOL_CONTEXT_OP_THREAD_YIELD_TO));
+    return ABT_SUCCESS;
+  }
+  bool taken = false;
+  if (const int error = take_from_user_pool(pool, to_abt(to), &taken); error != ABT_SUCCESS) return error;
+  if (taken) switch_to(to, Leave::kYield, ABT_POOL_CONTEXT_OP_THREAD_YIELD_TO);
+  return ABT_SUCCESS;
+}
+
 }  // namespace
 }  // namespace weft::abt
 
@@ -244,28 +267,12 @@ int ABT_thread_yield(void) {
   return weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
 }
 
-int ABT_self_yield(void) {
-  ABT_thread self;
-  const weft_unit_t unit = weft_self();
-  if (unit == nullptr || !weft_is_ult(unit)) return self_ult(&self);
-  return weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD);
-}
+int ABT_self_yield(void) { return weft::front::yield(ABT_POOL_CONTEXT_OP_THREAD_YIELD, yield_without_ult); }
 
 // Of a ULT that is in its pool; of another one nothing is said.
 int ABT_thread_yield_to(ABT_thread thread) {
-  if (is_null(thread) || !weft_is_ult(core(thread))) return ABT_ERR_INV_THREAD;
-  const weft_unit_t self = weft_self();
-  if (self == nullptr || !weft_is_ult(self)) return ABT_SUCCESS;
-  if (self == core(thread)) return ABT_ERR_INV_THREAD;
-  const ABT_pool pool = to_abt(weft_unit_pool(core(thread)));
-  if (!is_user(pool)) {
-    static_cast<void>(weft::front::yield_to(core(thread), ABT_POOL_CONTEXT_OP_THREAD_YIELD_TO));
-    return ABT_SUCCESS;
-  }
-  bool taken = false;
-  if (const int error = take_from_user_pool(pool, thread, &taken); error != ABT_SUCCESS) return error;
-  if (taken) weft::front::switch_to(core(thread), Leave::kYield, ABT_POOL_CONTEXT_OP_THREAD_YIELD_TO);
-  return ABT_SUCCESS;
+  if (is_null(thread)) return ABT_ERR_INV_THREAD;
+  return weft::front::yield_to_directly(core(thread), yield_to_in_general);
 }
 
 int ABT_self_yield_to(ABT_thread thread) {
