@@ -3,6 +3,8 @@
 // A fresh unit that nobody has started is run here and now, on the joiner's stack (docs/running.md). The
 // fast path is the one where it lies in the ring of the joiner's own worker: then no atomic
 // instruction is needed.
+#include "api/join.hpp"
+
 #include "api/control.hpp"
 #include "api/handles.hpp"
 #include "klt/guard.hpp"
@@ -35,32 +37,26 @@ bool claim_allowed(const Unit* unit, const Pool* pool) noexcept {
   void* arg = unit->arg;
   unit->host = self->host;
   unit_transition(unit, UnitState::kRunning);
-  const bool saved = save_exceptions(self);
+  save_exceptions(self);
   klt_set_current(unit);
   guard_leave(worker);
   call_with_exit(fn, arg, &unit->exit_frame);
   Worker* const now = guard_enter_on_klt();
   klt_set_current(self);
-  if (__builtin_expect(saved, 0)) restore_exceptions(self);
-  // A child that was told to go elsewhere, or whose pool has become others' too, is homed.
-  return __builtin_expect(unit->homed.load(std::memory_order_relaxed), 0) ? go_home(now, self) : now;
+  restore_exceptions(self);
+  return now;
 }
 
 [[gnu::always_inline]] inline Worker* run_claimed_tasklet(Worker* worker, Unit* self, Unit* unit) noexcept {
-  // A call within the joiner: the exceptions that it handles just now stay where they are.
-  const uintptr_t floor = klt_claim_floor();
-  klt_set_claim_floor(kNoClaim);
+  // A call within the joiner: the exceptions that it handles just now stay where they are, and so does its claim floor.
   run_tasklet_body(worker, unit);
   worker = guard_enter_on_klt();
-  klt_set_claim_floor(floor);
   klt_set_current(self);
   return worker;
 }
 
-// Runs the unit, which has just been taken out of its pool; afterwards it has terminated. Whether others
-// may know it as joined yet is the caller's business.
-[[gnu::always_inline]] inline Worker* run_claimed(Worker* worker, Unit* unit, bool tasklet) noexcept {
-  Unit* self = klt_current();
+// Runs the unit, which has just been taken out of its pool. What it has come to have meanwhile is the caller's business.
+[[gnu::always_inline]] inline Worker* call_claimed(Worker* worker, Unit* self, Unit* unit, bool tasklet) noexcept {
   count(worker->stats.units_claimed);
   if constexpr (kDebugBuild) {
     // Two joins at once are an error of the program; where the other one comes between our look and here, only
@@ -70,35 +66,20 @@ bool claim_allowed(const Unit* unit, const Pool* pool) noexcept {
   } else {
     unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
   }
-  worker = tasklet ? run_claimed_tasklet(worker, self, unit) : run_claimed_ult(worker, self, unit);
+  return tasklet ? run_claimed_tasklet(worker, self, unit) : run_claimed_ult(worker, self, unit);
+}
+
+// It has ended. A child that was told to go elsewhere, or whose pool has become others' too, is homed.
+[[gnu::always_inline]] inline Worker* end_claimed(Worker* worker, Unit* self, Unit* unit, bool tasklet) noexcept {
+  if (!tasklet && __builtin_expect(unit->homed.load(std::memory_order_relaxed), 0)) worker = go_home(worker, self);
   unit_transition(unit, UnitState::kTerminated);
   return worker;
 }
 
-// The header of a unit that its joiner may run: fresh, nothing requested, no attribute but a name and a priority.
-constexpr uint64_t kPlainUlt = unit_header_of(UnitState::kFresh, flag::kClaimable, 0, false);
-constexpr uint64_t kPlainTasklet =
-    unit_header_of(UnitState::kFresh, flag::kClaimable | flag::kTasklet, 0, false);
-constexpr uint64_t kMayDiffer = uint64_t{flag::kTasklet | flag::kCold | flag::kNamed | flag::kFront} << 32 |
-                                uint64_t{0xff} << 8;  // marked: it may have an id
-constexpr uint64_t kHeaderMask = kHeaderButPriority & ~kMayDiffer;
-static_assert((kPlainTasklet & kHeaderMask) == kPlainUlt);
-
-// Whether the calling ULT has room for it, and is in a place where it may; see klt_set_claim_floor().
-[[gnu::always_inline]] inline bool may_claim() noexcept {
-  return reinterpret_cast<uintptr_t>(stack_pointer()) > klt_claim_floor();
-}
-
-// Takes the unit out of the ring of this worker, if it may be run here. Precondition: nobody joins it.
-[[gnu::always_inline]] inline bool claim_from_ring(Worker* worker, Unit* unit) noexcept {
-  return (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() && worker->lane.remove_private(unit);
-}
-
-// Whether the unit, whose end has been told, is nobody else's to free: the join is over.
-[[gnu::always_inline]] inline bool has_ended(const Unit* unit) noexcept {
-  const Unit* self = klt_current();
-  return unit->state.load(std::memory_order_relaxed) == UnitState::kTerminated && self != nullptr &&
-         !unit_is(self, flag::kTasklet);
+// Both. Whether others may know it as joined yet is the caller's business.
+Worker* run_claimed(Worker* worker, Unit* self, Unit* unit) noexcept {
+  const bool tasklet = unit_is(unit, flag::kTasklet);
+  return end_claimed(call_claimed(worker, self, unit, tasklet), self, unit, tasklet);
 }
 
 int join_error(Worker* worker, const Unit* unit) noexcept {
@@ -113,11 +94,12 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
 [[gnu::noinline]] int join_slow(Worker*& worker, Unit* unit) noexcept {
   if (const int error = join_error(worker, unit); error != WEFT_OK) return error;
   if (unit->joiner.load(std::memory_order_acquire) == kJoinDone) return WEFT_OK;
-  if (worker != nullptr && (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim() &&
+  Unit* self = worker != nullptr ? klt_current() : nullptr;
+  if (self != nullptr && (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim(self) &&
       unit->joiner.load(std::memory_order_relaxed) == 0) {
     Pool* pool = unit->pool.load(std::memory_order_relaxed);
     if (pool->builtin && may_pop(worker, pool) && claim_allowed(unit, pool) && pool->try_claim(worker, unit)) {
-      worker = run_claimed(worker, unit, unit_is(unit, flag::kTasklet));
+      worker = run_claimed(worker, self, unit);
       // Release: a foreign thread may ask.
       unit->joiner.store(kJoinDone, std::memory_order_release);
       return WEFT_OK;
@@ -147,46 +129,32 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return true;
 }
 
-// Of one that has just run here, so it has no identity of its own. By value: where it is not called that costs nothing.
-[[gnu::noinline]] Worker* drop_values_here(Worker* worker, Unit* unit) noexcept {
-  drop_values(worker, unit);
+// run_and_free() of a unit with more to be done at its end. It has just run here, so it has no identity of its own.
+[[gnu::noinline]] Worker* end_with_more(Worker* worker, Unit* self, Unit* unit) noexcept {
+  worker = end_claimed(worker, self, unit, unit_is(unit, flag::kTasklet));
+  if (unit_needs_clear(unit)) drop_values(worker, unit);
   return worker;
 }
 
-// weft_free() of a unit that has been taken out of the ring: it has no stack of its own. Two copies, because a tasklet needs half the
-// registers.
-[[gnu::always_inline]] inline int run_and_free(Worker* worker, Unit* unit, weft_unit_t* handle,
+// weft_free() of a unit that has been taken out of the ring: it has no stack of its own.
+template <class Null>
+[[gnu::always_inline]] inline int run_and_free(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker,
                                                bool tasklet) noexcept {
-  worker = run_claimed(worker, unit, tasklet);
-  if (__builtin_expect(unit_needs_clear(unit), 0)) worker = drop_values_here(worker, unit);
+  worker = call_claimed(worker, self, unit, tasklet);
+  constexpr uint32_t kMore = kHomedAttribute | flag::kCold;
+  const uint32_t more = (unit_attributes(unit) & kMore) | unit->marked.load(std::memory_order_relaxed);
+  if (__builtin_expect(more != 0, 0)) {
+    worker = end_with_more(worker, self, unit);
+  } else if constexpr (kDebugBuild) {
+    unit_transition(unit, UnitState::kTerminated);  // for a moment in which nobody looks
+  }
   recycle_plain_unit(worker, unit);
-  *handle = nullptr;
-  return guard_leave_ok(worker);
-}
-[[gnu::noinline]] int run_and_free_ult(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
-  return run_and_free(worker, unit, handle, false);
-}
-[[gnu::noinline]] int run_and_free_tasklet(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
-  return run_and_free(worker, unit, handle, true);
-}
-
-[[gnu::noinline]] int run_and_join(Worker* worker, Unit* unit) noexcept {
-  worker = run_claimed(worker, unit, unit_is(unit, flag::kTasklet));
-  // Release: a foreign thread may ask.
-  unit->joiner.store(kJoinDone, std::memory_order_release);
+  *handle = null;
   return guard_leave_ok(worker);
 }
 
 [[gnu::noinline]] int free_ended_slow(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
   if (!__builtin_expect(unit_needs_clear(unit), 0) || drop_values(worker, unit)) recycle_unit(worker, unit);
-  *handle = nullptr;
-  return guard_leave_ok(worker);
-}
-
-[[gnu::always_inline]] inline int free_ended(Worker* worker, Unit* unit, weft_unit_t* handle) noexcept {
-  if (__builtin_expect(unit_needs_more(unit) || worker->units.full(), 0)) return free_ended_slow(worker, unit, handle);
-  unit_transition(unit, UnitState::kFree);
-  worker->units.push_unchecked(unit);
   *handle = nullptr;
   return guard_leave_ok(worker);
 }
@@ -221,39 +189,49 @@ int no_runtime_error() noexcept {
 }
 
 }  // namespace
+
+// Two copies, because a tasklet needs half the registers.
+template <class Null>
+[[gnu::noinline]] int run_and_free_ult(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker) noexcept {
+  return run_and_free(handle, null, unit, self, worker, false);
+}
+template <class Null>
+[[gnu::noinline]] int run_and_free_tasklet(weft_unit_t* handle, Null null, Unit* unit, Unit* self,
+                                           Worker* worker) noexcept {
+  return run_and_free(handle, null, unit, self, worker, true);
+}
+template int run_and_free_ult(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*) noexcept;
+template int run_and_free_ult(weft_unit_t*, weft_unit_t, Unit*, Unit*, Worker*) noexcept;
+template int run_and_free_tasklet(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*) noexcept;
+template int run_and_free_tasklet(weft_unit_t*, weft_unit_t, Unit*, Unit*, Worker*) noexcept;
+
+[[gnu::noinline]] int run_and_join(Unit* unit, Unit* self, Worker* worker) noexcept {
+  worker = run_claimed(worker, self, unit);
+  // Release: a foreign thread may ask.
+  unit->joiner.store(kJoinDone, std::memory_order_release);
+  return guard_leave_ok(worker);
+}
+
 }  // namespace weft::rt
 
 using namespace weft::rt;
 
 extern "C" {
 
-// Both: everything but the common case is a tail call, so that it costs no saved registers.
 int weft_join(weft_unit_t handle) {
   Unit* unit = from_handle(handle);
-  if (__builtin_expect(unit != nullptr && klt_register_valid(), 1)) {
-    if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
-      // Acquire: we see what it has done if it has ended.
-      const uintptr_t joiner = unit->joiner.load(std::memory_order_acquire);
-      if (joiner == 0 && claim_from_ring(worker, unit)) return run_and_join(worker, unit);
-      if (joiner == kJoinDone && has_ended(unit)) return guard_leave_ok(worker);
-    }
-  }
-  return join_guarded(unit);
+  if (__builtin_expect(unit == nullptr, 0)) return join_guarded(nullptr);
+  return join_at_once(
+      unit, [](Worker* worker) { return guard_leave_ok(worker); }, [unit] { return join_guarded(unit); });
 }
 
 int weft_free(weft_unit_t* handle) {
-  if (__builtin_expect(handle != nullptr && *handle != nullptr && klt_register_valid(), 1)) {
-    if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
-      Unit* unit = from_handle(*handle);
-      const uintptr_t joiner = unit->joiner.load(std::memory_order_acquire);  // as in weft_join()
-      if (joiner == 0 && claim_from_ring(worker, unit)) {
-        return unit_is(unit, flag::kTasklet) ? run_and_free_tasklet(worker, unit, handle)
-                                             : run_and_free_ult(worker, unit, handle);
-      }
-      if (joiner == kJoinDone && has_ended(unit)) return free_ended(worker, unit, handle);
-    }
-  }
-  return free_slow(handle);
+  if (__builtin_expect(handle == nullptr || *handle == nullptr, 0)) return free_slow(handle);
+  const auto ended = [handle](Worker* worker, Unit* unit) {
+    return ends_plainly(worker, unit) ? free_ended(worker, unit, handle, NullHandle{})
+                                      : free_ended_slow(worker, unit, handle);
+  };
+  return free_at_once(handle, NullHandle{}, ended, [handle] { return free_slow(handle); });
 }
 
 int weft_join_many(size_t n, const weft_unit_t* units) {

@@ -55,16 +55,22 @@ struct UnitWish {
 // Creates a unit that goes to that pool always, and pushes it. *unit is written before it can run; the first two: null:
 // detached.
 // Errors: NO_MEMORY, UNINITIALIZED. The first two are for the pool in which they come to no more than a few moves, the
-// ring of the caller's worker; kNotHere: nothing has been done, the third is the way.
-inline constexpr int kNotHere = -1;
-WEFT_API int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit);
-WEFT_API int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit);
+// ring of the caller's worker: where nothing has been done they return what `otherwise` returns, whose way is the third. They
+// leave FrontPart::context as it is: whoever makes a pool of the user's the unit's home writes it.
+using CreateOtherwise = int (*)(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit);
+WEFT_API int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit, CreateOtherwise otherwise);
+WEFT_API int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit, CreateOtherwise otherwise);
 WEFT_API int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
                          weft_unit_t* unit);
 // Frees a fresh unit that is in no pool. Its hooks are not called.
 WEFT_API void unit_discard(weft_unit_t unit);
 // STATE: it has not terminated.
 WEFT_API int unit_revive(weft_unit_t unit, weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, bool push);
+
+// weft_join(), weft_free(): WEFT_OK, where that takes no waiting, nothing is wrong, and the unit is not watched. Else nothing is done,
+// and what `otherwise` returns is returned. `null` is what the handle becomes. Precondition: a unit's handle.
+WEFT_API int join_here(weft_unit_t unit, int (*otherwise)(weft_unit_t unit));
+WEFT_API int free_here(weft_unit_t* unit, weft_unit_t null, int (*otherwise)(weft_unit_t* unit));
 
 // As weft_unit_state(): also says of a blocked unit whether it has suspended itself.
 struct UnitView {

@@ -1,6 +1,7 @@
 // unit.cpp: units of a front-end: made, queried, told to move or to end.
 #include "api/control.hpp"
 #include "api/handles.hpp"
+#include "api/join.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
 #include "worker/finish.hpp"
@@ -16,16 +17,25 @@ static_assert(offsetof(Unit, cold) + offsetof(UnitCold, front) == kFrontPartOffs
 
 namespace {
 
-[[gnu::always_inline]] inline void write_fresh(Unit* unit, uint64_t header, weft_fn fn, void* arg, Pool* home,
-                                               FrontHooks* hooks, uint64_t context) noexcept {
+// For the ring of this worker, which writes `inside`. In a free descriptor there are no hooks.
+[[gnu::always_inline]] inline void write_fresh_here(Unit* unit, uint64_t header, weft_fn fn, void* arg,
+                                                    Pool* home) noexcept {
   WEFT_DCHECK(unit_transition_allowed(unit->state.load(std::memory_order_relaxed), UnitState::kFresh));
   unit->fn = fn;
   unit->arg = arg;
   unit->pool.store(home, std::memory_order_relaxed);
-  unit->inside.store(0, std::memory_order_relaxed);
   unit->joiner.store(0, std::memory_order_relaxed);
-  unit->cold.front = {fn, arg, hooks, context};
+  unit->cold.front.fn = fn;
+  unit->cold.front.arg = arg;
   unit_set_header(unit, header);
+}
+
+void write_fresh(Unit* unit, uint64_t header, weft_fn fn, void* arg, Pool* home, FrontHooks* hooks,
+                 uint64_t context) noexcept {
+  unit->inside.store(0, std::memory_order_relaxed);
+  unit->cold.front.hooks = hooks;
+  unit->cold.front.context = context;
+  write_fresh_here(unit, header, fn, arg, home);
 }
 
 uint16_t flags_for(const UnitWish& wish) noexcept {
@@ -69,55 +79,91 @@ int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t cont
   return WEFT_OK;
 }
 
-[[gnu::noinline]] int not_here() noexcept {
-  guard_leave(guard_enter());
-  return kNotHere;
+// The guard may be up.
+[[gnu::noinline]] int create_otherwise(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
+                                       CreateOtherwise otherwise) noexcept {
+  if (klt_register_valid()) guard_leave(guard_enter());
+  return otherwise(pool, fn, arg, out);
 }
 
-// In a pool that is not the ring of this worker. Guard up; it is lowered.
-[[gnu::noinline]] int create_in_pool(Worker* worker, Pool* pool, bool tasklet, weft_fn fn, void* arg, uint64_t context,
-                                     weft_unit_t* out) noexcept {
+// In a pool that is not the ring of this worker.
+template <bool kTasklet>
+[[gnu::noinline]] int create_elsewhere(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
+                                       CreateOtherwise otherwise) noexcept {
+  if (!from_handle(pool)->builtin) return create_otherwise(pool, fn, arg, out, otherwise);
+  Worker* worker = guard_enter();
   UnitWish wish;
-  wish.tasklet = tasklet;
+  wish.tasklet = kTasklet;
   wish.detached = out == nullptr;
   weft_unit_t unnamed;
-  const int error = create_with(worker, pool, fn, arg, context, wish, out != nullptr ? out : &unnamed);
+  const int error = create_with(worker, from_handle(pool), fn, arg, 0, wish, out != nullptr ? out : &unnamed);
   guard_leave(guard_worker());
-  return error;
+  return __builtin_expect(error == WEFT_OK, 1) ? WEFT_OK : otherwise(pool, fn, arg, out);
 }
 
 template <bool kTasklet>
-[[gnu::always_inline]] inline int create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context,
-                                         weft_unit_t* out) noexcept {
+[[gnu::always_inline]] inline int create(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
+                                         CreateOtherwise otherwise) noexcept {
   constexpr uint16_t kFlags = flag::kFront | (kTasklet ? flag::kTasklet : 0);
   constexpr uint64_t kNamed =
       unit_header_of(UnitState::kFresh, kFlags | flag::kClaimable, WEFT_PRIORITY_DEFAULT, false);
   constexpr uint64_t kUnnamed =
       unit_header_of(UnitState::kFresh, kFlags | flag::kDetached, WEFT_PRIORITY_DEFAULT, false);
-  if (__builtin_expect(!klt_register_valid(), 0)) return kNotHere;
+  if (__builtin_expect(!klt_register_valid(), 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   Worker* worker = guard_try_enter();
-  if (__builtin_expect(worker == nullptr, 0)) return not_here();
-  Lane* lane = worker->ring;
-  if (__builtin_expect(lane == nullptr || worker->home != from_handle(pool) || worker->units.head == nullptr ||
-                       lane->ring_full() || lane->has_inbox(), 0)) {
-    if (!from_handle(pool)->builtin) return not_here();
-    return create_in_pool(worker, from_handle(pool), kTasklet, fn, arg, context, out);
+  if (__builtin_expect(worker == nullptr, 0)) return create_otherwise(pool, fn, arg, out, otherwise);
+  Lane& lane = worker->lane;
+  const bool usual = worker->ring != nullptr && worker->home == from_handle(pool) && worker->units.head != nullptr &&
+                     !lane.ring_full() && !lane.has_inbox();
+  if (__builtin_expect(!usual, 0)) {
+    return create_elsewhere<kTasklet>(pool, fn, arg, out, otherwise);
   }
   Unit* unit = worker->units.pop_unchecked();
-  write_fresh(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, from_handle(pool), nullptr, context);
+  WEFT_DCHECK(unit->cold.front.hooks == nullptr);
+  write_fresh_here(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, from_handle(pool));
   if (out != nullptr) *out = to_handle(unit);
-  lane->push_private_unchecked(unit);
+  lane.push_fresh_unchecked(unit);
   return guard_leave_ok(worker);
 }
 
 }  // namespace
 
-int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit) {
-  return create<false>(pool, fn, arg, context, unit);
+int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit,
+                    CreateOtherwise otherwise) {
+  return create<false>(pool, fn, arg, unit, otherwise);
 }
 
-int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, weft_unit_t* unit) {
-  return create<true>(pool, fn, arg, context, unit);
+int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit,
+                        CreateOtherwise otherwise) {
+  return create<true>(pool, fn, arg, unit, otherwise);
+}
+
+namespace {
+
+// The guard may be up.
+template <class Handle>
+[[gnu::noinline]] int end_otherwise(Handle handle, int (*otherwise)(Handle)) noexcept {
+  if (klt_register_valid()) guard_leave(guard_enter());
+  return otherwise(handle);
+}
+
+}  // namespace
+
+int join_here(weft_unit_t handle, int (*otherwise)(weft_unit_t)) {
+  Unit* unit = from_handle(handle);
+  const auto instead = [=] { return end_otherwise(handle, otherwise); };
+  const auto ended = [=](Worker* worker) {
+    return __builtin_expect(unit_needs_clear(unit), 0) ? instead() : guard_leave_ok(worker);
+  };
+  return join_at_once(unit, ended, instead);
+}
+
+int free_here(weft_unit_t* handle, weft_unit_t null, int (*otherwise)(weft_unit_t*)) {
+  const auto instead = [=] { return end_otherwise(handle, otherwise); };
+  const auto ended = [=](Worker* worker, Unit* unit) {
+    return ends_plainly(worker, unit) ? free_ended(worker, unit, handle, null) : instead();
+  };
+  return free_at_once(handle, null, ended, instead);
 }
 
 int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,

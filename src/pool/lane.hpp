@@ -88,6 +88,15 @@ struct Lane final : Pool {
     if (__builtin_expect(tells.load(std::memory_order_relaxed) != 0, 0)) tell();
   }
 
+  // The same of a fresh unit, which is in no list.
+  [[gnu::always_inline]] void push_fresh_unchecked(Unit* unit) noexcept {
+    const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
+    slots[tail & mask] = unit;
+    unit_set_place(unit, tail, 0);
+    ring_tail.store(tail + 1, std::memory_order_relaxed);
+    if (__builtin_expect(tells.load(std::memory_order_relaxed) != 0, 0)) tell();
+  }
+
   [[gnu::always_inline]] Unit* pop_private() noexcept {
     uint32_t head = ring_head.load(std::memory_order_relaxed);
     const uint32_t tail = ring_tail.load(std::memory_order_relaxed);
@@ -154,10 +163,10 @@ struct Lane final : Pool {
   [[gnu::always_inline]] bool remove_private(Unit* unit) noexcept {
     const uint32_t number = unit->slot.load(std::memory_order_relaxed);
     Unit*& slot = slots[number & mask];
-    if (slot != unit) return false;
+    if (__builtin_expect(slot != unit, 0)) return false;
     slot = nullptr;  // in the middle: a hole; whoever pops steps over it
     const uint32_t head = ring_head.load(std::memory_order_relaxed);
-    if (number == head) {
+    if (__builtin_expect(number == head, 1)) {
       ring_head.store(head + 1, std::memory_order_relaxed);
     } else if (number + 1 == ring_tail.load(std::memory_order_relaxed)) {
       ring_tail.store(number, std::memory_order_relaxed);

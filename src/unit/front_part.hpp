@@ -23,7 +23,7 @@ struct FrontPart {
   weft_fn fn;          // what it runs, ran or will run; see front::ult_create()
   void* arg;           // the front-end's from then on
   FrontHooks* hooks;   // null: nothing more
-  uint64_t context;    // the front-end's; whoever owns the unit
+  uint64_t context;    // the front-end's; whoever owns the unit. Of use only while its home is a pool of the user's
 };
 
 }  // namespace weft::rt

@@ -77,7 +77,7 @@ void unit_clear_cold(Unit* unit) noexcept {
   cold.blocking = WEFT_BLOCKING_DEFAULT;
   unit->requests.store(0, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
-  if (unit_is(unit, flag::kFront)) cold.front = {};
+  if (unit_is(unit, flag::kFront | flag::kNamed)) cold.front = {};  // the next one begins without hooks
   unit->flags.clear(flag::kCold | flag::kNamed | flag::kOwnState);
 }
 

@@ -209,6 +209,12 @@ inline void unit_set_header(Unit* unit, uint64_t header) noexcept {
   __atomic_store_n(reinterpret_cast<HeaderWord*>(unit), header, __ATOMIC_RELEASE);
 }
 
+// `slot` and `inside` by one store.
+inline void unit_set_place(Unit* unit, uint32_t slot, uint32_t inside) noexcept {
+  static_assert(offsetof(Unit, inside) == offsetof(Unit, slot) + 4 && offsetof(Unit, slot) % 8 == 0);
+  __atomic_store_n(reinterpret_cast<HeaderWord*>(&unit->slot), slot | uint64_t{inside} << 32, __ATOMIC_RELAXED);
+}
+
 inline bool unit_is(const Unit* unit, uint32_t flags) noexcept { return (unit->flags & flags) != 0; }
 
 inline bool unit_owns(const Unit* unit, uint8_t what) noexcept {

@@ -428,6 +428,24 @@ TEST_P(AbtPoolContext, SaysWhyAUnitComes) {
   EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
 }
 
+TEST_P(AbtPoolContext, OfAUnitThatWasMadeInABuiltInPool) {
+  using Contexts = std::vector<ABT_pool_context>;
+  AbtCall call([&] {
+    EXPECT_TRUE(abt_ok(ABT_self_set_associated_pool(pool_)));
+    EXPECT_TRUE(abt_ok(ABT_self_suspend()));
+  });
+  ABT_thread thread = call.thread(main_pool());
+  ABT_thread_yield();
+  EXPECT_EQ(log_.pushes, Contexts{});
+  EXPECT_TRUE(abt_ok(ABT_thread_resume(thread)));
+  EXPECT_EQ(log_.pushes, Contexts{ABT_POOL_CONTEXT_OP_THREAD_RESUME});
+  ABT_thread popped;
+  EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(pool_, &popped)));
+  EXPECT_EQ(popped, thread);
+  EXPECT_TRUE(abt_ok(ABT_self_schedule(popped, ABT_POOL_NULL)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+}
+
 TEST_P(AbtPoolContext, SaysWhyAUnitComesThatGaveItsPlaceAway) {
   using Contexts = std::vector<ABT_pool_context>;
   std::vector<Contexts> seen;

@@ -1,6 +1,7 @@
 // front/: what front-ends ask of the core, without one.
 #include "front/front.hpp"
 
+#include <thread>
 #include <vector>
 
 #include "api/handles.hpp"
@@ -41,7 +42,12 @@ TEST_F(Front, DescriptorsAreUsedAgainByBoth) {
   weft_unit_attr_t named = default_attr();
   named.name = "0123456789012345678901234567890";
   for (int i = 0; i < 20; ++i) {
-    weft_unit_t theirs = make(call, lane());
+    weft_unit_t theirs = nullptr;
+    if (i % 2 == 0) {
+      theirs = make(call, lane());
+    } else {
+      EXPECT_TRUE(ok(front::ult_create_here(lane(), &Call::run, &call, &theirs, nullptr)));
+    }
     EXPECT_EQ(front::hooks(theirs), nullptr);
     EXPECT_STREQ(weft_unit_name(theirs), "");
     EXPECT_TRUE(ok(weft_free(&theirs)));
@@ -49,6 +55,40 @@ TEST_F(Front, DescriptorsAreUsedAgainByBoth) {
     EXPECT_STREQ(weft_unit_name(mine), named.name);
     EXPECT_TRUE(ok(weft_free(&mine)));
   }
+}
+
+// What is done in a few moves says where it has done nothing, and leaves no section of Weft's behind.
+TEST_F(Front, WhatIsNotDoneHereIsDoneOtherwise) {
+  constexpr int kOtherwise = 77;
+  const auto no_yield = [] { return kOtherwise; };
+  const auto of_unit = [](weft_unit_t) { return kOtherwise; };
+  const auto of_handle = [](weft_unit_t*) { return kOtherwise; };
+  const auto create = [](weft_pool_t, weft_fn, void*, weft_unit_t*) { return kOtherwise; };
+  Call call([] {});
+  weft_unit_t unit = make(call, lane());
+  const auto nothing_here = [&] {
+    weft_unit_t none = nullptr;
+    EXPECT_EQ(front::yield(0, no_yield), kOtherwise);
+    EXPECT_EQ(front::yield_to_directly(unit, of_unit), kOtherwise);
+    EXPECT_EQ(front::join_here(unit, of_unit), kOtherwise);
+    EXPECT_EQ(front::free_here(&unit, nullptr, of_handle), kOtherwise);
+    if (weft_self() == nullptr) {
+      EXPECT_EQ(front::ult_create_here(lane(), &Call::run, &call, &none, create), kOtherwise);
+      EXPECT_EQ(front::tasklet_create_here(lane(), &Call::run, &call, &none, create), kOtherwise);
+    }
+    EXPECT_FALSE(front::interrupts_section());
+    EXPECT_EQ(weft_unit_state(unit), WEFT_UNIT_FRESH);
+  };
+  in_tasklet(nothing_here);
+  std::thread(nothing_here).join();  // while the unit cannot start
+  in_ult([&] {
+    EXPECT_EQ(front::yield_to_directly(unit, of_unit), kOtherwise);  // it has not started
+    EXPECT_EQ(front::yield_to_directly(weft_self(), of_unit), kOtherwise);
+    EXPECT_FALSE(front::interrupts_section());
+  });
+  weft_unit_t* const freed = &unit;
+  EXPECT_TRUE(ok(front::free_here(freed, unit, of_handle)));
+  EXPECT_NE(unit, nullptr);  // the value that was given
 }
 
 // They go back to their pool, whoever wakes them, and are not stolen.

@@ -5,19 +5,36 @@
 #include "tool.hpp"
 #include "xstream.hpp"
 
+namespace weft::abt {
+namespace {
+
+[[gnu::noinline]] int create_tasklet(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit) noexcept {
+  auto* newtask = reinterpret_cast<ABT_task*>(unit);
+  const int error = create_unit(true, to_abt(pool), fn, arg, ABT_THREAD_ATTR_NULL, Start::kPush, newtask);
+  return error == ABT_SUCCESS ? error : fail(newtask, ABT_TASK_NULL, error);
+}
+
+int free_tasklet(weft_unit_t* unit) noexcept {
+  auto* task = reinterpret_cast<ABT_task*>(unit);
+  const int error = of_task(free_unit(task));
+  if (error == ABT_SUCCESS) *task = ABT_TASK_NULL;
+  return error;
+}
+
+int join_tasklet(weft_unit_t unit) noexcept { return of_task(join_unit(to_abt(unit))); }
+
+}  // namespace
+}  // namespace weft::abt
+
 using namespace weft::abt;
 
 extern "C" {
 
 int ABT_task_create(ABT_pool pool, void (*task_func)(void*), void* arg, ABT_task* newtask) {
   if (__builtin_expect(is_null(pool), 0)) return fail(newtask, ABT_TASK_NULL, ABT_ERR_INV_POOL);
-  if (__builtin_expect(!tool_active(), 1)) {
-    auto* unit = reinterpret_cast<weft_unit_t*>(newtask);
-    const int here = weft::front::tasklet_create_here(core(pool), task_func, arg, kResume, unit);
-    if (__builtin_expect(here == WEFT_OK, 1)) return ABT_SUCCESS;
-  }
-  const int error = create_unit(true, pool, task_func, arg, ABT_THREAD_ATTR_NULL, Start::kPush, newtask);
-  return error == ABT_SUCCESS ? error : fail(newtask, ABT_TASK_NULL, error);
+  auto* unit = reinterpret_cast<weft_unit_t*>(newtask);
+  if (__builtin_expect(tool_active(), 0)) return create_tasklet(core(pool), task_func, arg, unit);
+  return weft::front::tasklet_create_here(core(pool), task_func, arg, unit, create_tasklet);
 }
 
 int ABT_task_create_on_xstream(ABT_xstream xstream, void (*task_func)(void*), void* arg, ABT_task* newtask) {
@@ -30,13 +47,14 @@ int ABT_task_revive(ABT_pool pool, void (*task_func)(void*), void* arg, ABT_task
 }
 
 int ABT_task_free(ABT_task* task) {
-  if (free_at_once(task, ABT_TASK_NULL)) return ABT_SUCCESS;
-  const int error = of_task(free_unit(task));
-  if (error == ABT_SUCCESS) *task = ABT_TASK_NULL;
-  return error;
+  if (__builtin_expect(holds_null(task), 0)) return ABT_ERR_INV_TASK;
+  return weft::front::free_here(reinterpret_cast<weft_unit_t*>(task), core(ABT_TASK_NULL), free_tasklet);
 }
 
-int ABT_task_join(ABT_task task) { return join_at_once(task) ? ABT_SUCCESS : of_task(join_unit(task)); }
+int ABT_task_join(ABT_task task) {
+  if (__builtin_expect(is_null(task), 0)) return ABT_ERR_INV_TASK;
+  return weft::front::join_here(core(task), join_tasklet);
+}
 int ABT_task_cancel(ABT_task task) { return of_task(ABT_thread_cancel(task)); }
 int ABT_task_get_xstream(ABT_task task, ABT_xstream* xstream) {
   return of_task(ABT_thread_get_last_xstream(task, xstream));

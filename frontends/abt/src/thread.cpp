@@ -184,6 +184,19 @@ int free_unit(ABT_thread* unit) noexcept {
   return error;
 }
 
+namespace {
+
+[[gnu::noinline]] int create_ult(ABT_pool pool, void (*fn)(void*), void* arg, ABT_thread_attr attr,
+                                 ABT_thread* newthread) noexcept {
+  const int error = create_unit(false, pool, fn, arg, attr, Start::kPush, newthread);
+  return error == ABT_SUCCESS ? error : fail(newthread, ABT_THREAD_NULL, error);
+}
+
+int create_plain_ult(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit) noexcept {
+  return create_ult(to_abt(pool), fn, arg, ABT_THREAD_ATTR_NULL, reinterpret_cast<ABT_thread*>(unit));
+}
+
+}  // namespace
 }  // namespace weft::abt
 
 using namespace weft::abt;
@@ -193,13 +206,9 @@ extern "C" {
 int ABT_thread_create(ABT_pool pool, void (*thread_func)(void*), void* arg, ABT_thread_attr attr,
                       ABT_thread* newthread) {
   if (__builtin_expect(is_null(pool), 0)) return fail(newthread, ABT_THREAD_NULL, ABT_ERR_INV_POOL);
-  if (__builtin_expect(is_null(attr) && !tool_active(), 1)) {
-    auto* unit = reinterpret_cast<weft_unit_t*>(newthread);
-    const int error = weft::front::ult_create_here(core(pool), thread_func, arg, kResume, unit);
-    if (__builtin_expect(error == WEFT_OK, 1)) return ABT_SUCCESS;
-  }
-  const int error = create_unit(false, pool, thread_func, arg, attr, Start::kPush, newthread);
-  return error == ABT_SUCCESS ? error : fail(newthread, ABT_THREAD_NULL, error);
+  if (__builtin_expect(!is_null(attr) || tool_active(), 0)) return create_ult(pool, thread_func, arg, attr, newthread);
+  auto* unit = reinterpret_cast<weft_unit_t*>(newthread);
+  return weft::front::ult_create_here(core(pool), thread_func, arg, unit, create_plain_ult);
 }
 
 int ABT_thread_create_to(ABT_pool pool, void (*thread_func)(void*), void* arg, ABT_thread_attr attr,
@@ -238,9 +247,16 @@ int ABT_thread_revive_to(ABT_pool pool, void (*thread_func)(void*), void* arg, A
   return revive_unit(pool, thread_func, arg, *thread, Start::kRunNow);
 }
 
-int ABT_thread_join(ABT_thread thread) { return join_at_once(thread) ? ABT_SUCCESS : join_unit(thread); }
+int ABT_thread_join(ABT_thread thread) {
+  if (__builtin_expect(is_null(thread), 0)) return ABT_ERR_INV_THREAD;
+  return weft::front::join_here(core(thread), [](weft_unit_t unit) { return join_unit(to_abt(unit)); });
+}
 int ABT_thread_free(ABT_thread* thread) {
-  return free_at_once(thread, ABT_THREAD_NULL) ? ABT_SUCCESS : free_unit(thread);
+  if (__builtin_expect(holds_null(thread), 0)) return ABT_ERR_INV_THREAD;
+  auto* unit = reinterpret_cast<weft_unit_t*>(thread);
+  return weft::front::free_here(unit, core(ABT_THREAD_NULL), [](weft_unit_t* handle) {
+    return free_unit(reinterpret_cast<ABT_thread*>(handle));
+  });
 }
 
 // Null ones are left out.

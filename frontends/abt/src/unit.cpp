@@ -122,6 +122,7 @@ int associate(ABT_thread thread, ABT_pool pool) noexcept {
     free_unit(extra);
     extra->unit = made;
     extra->unit_pool = pool;
+    part(core(thread))->context = kResume;
     if (!remember(made, thread)) {
       free_unit(extra);
       return ABT_ERR_MEM;
