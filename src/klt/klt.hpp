@@ -81,7 +81,8 @@ struct Klt {
 
   ExceptionGlobals* exceptions = nullptr;  // constant: this thread's
   // The ULT that runs may run what it joins on its own stack while its stack pointer is above this. Owner
-  // KLT. kNoClaim: it may not at all (a tasklet, a scheduler, a unit under a scheduler of the user's).
+  // KLT. kNoClaim: it may not at all (a scheduler, what it runs without a stack, a unit under a scheduler of the user's).
+  // A tasklet may not either, whatever this says.
   uintptr_t claim_floor = UINTPTR_MAX;
   // Owner KLT: in how many scopes it is that must not be preempted; see no_preemption.hpp.
   uint32_t no_preemption = 0;
