@@ -324,7 +324,7 @@ Klt* klt_adopt() noexcept {
 
 void klt_release_adopted(Klt* klt) noexcept {
   {
-    std::lock_guard hold(all_klts.lock);  // see klt_wait_until_none_in()
+    std::lock_guard hold(all_klts.lock);  // see any_in()
     initial_klt.store(nullptr, std::memory_order_relaxed);
   }
   preempt_klt_ends(klt);
@@ -391,16 +391,26 @@ void klt_for_each(void (*f)(Klt*, void*), void* context) noexcept {
   for (; klt != nullptr; klt = klt->next_all) f(klt, context);
 }
 
-void klt_wait_until_none_in(const void* object) noexcept {
+namespace {
+
+bool any_in(const void* object) noexcept {
   const uint32_t in = guard_in(object);
-  const auto wait = [in](const Klt* klt) {
-    // Acquire, pairs with the store by which it leaves the object.
-    for (unsigned spins = 0; klt->guard.load(std::memory_order_acquire) == in;) wait_a_little(spins);
-  };
-  // Who has the lock has its guard up, or is no ULT: it gets on. The records are not deleted meanwhile.
-  std::lock_guard hold(all_klts.lock);
-  if (const Klt* klt = initial_klt.load(std::memory_order_acquire)) wait(klt);
-  for (const Klt* klt = all_klts.head.load(std::memory_order_relaxed); klt != nullptr; klt = klt->next_all) wait(klt);
+  // Acquire, pairs with the store by which it leaves the object.
+  const auto is_in = [in](const Klt* klt) { return klt->guard.load(std::memory_order_acquire) == in; };
+  std::lock_guard hold(all_klts.lock);  // the records are not deleted meanwhile
+  const Klt* klt = initial_klt.load(std::memory_order_acquire);
+  if (klt != nullptr && is_in(klt)) return true;
+  for (klt = all_klts.head.load(std::memory_order_relaxed); klt != nullptr; klt = klt->next_all) {
+    if (is_in(klt)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Not with the lock held all the time: a signal handler of the program's may keep one there.
+void klt_wait_until_none_in(const void* object) noexcept {
+  for (unsigned spins = 0; any_in(object);) wait_a_little(spins);
 }
 
 void klt_set_spare_limit(unsigned limit) noexcept {
@@ -434,7 +444,7 @@ void klt_stop_all() noexcept {
     if (klt->joinable) pthread_join(klt->thread, nullptr);
   }
   {
-    std::lock_guard hold(all_klts.lock);  // see klt_wait_until_none_in()
+    std::lock_guard hold(all_klts.lock);  // see any_in()
     all_klts.head.store(nullptr, std::memory_order_relaxed);
     all_klts.ended = nullptr;
   }

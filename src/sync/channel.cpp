@@ -156,7 +156,7 @@ int send(Channel& channel, const void* element, uint64_t deadline, bool wait) no
 
 int receive(Channel& channel, void* element, uint64_t deadline, bool wait) noexcept {
   GuardedSection section;
-  if (wait && section.worker != nullptr && channel.capacity != 0 && channel.count() == 0) {
+  if (wait && section.worker != nullptr && channel.capacity != 0 && channel.count() == 0 && !has_passed(deadline)) {
     look_before_waiting(section.worker, [&] { return channel.count() != 0; });
   }
   const ListHold hold = channel.lock(section);

@@ -44,7 +44,10 @@ int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t de
 int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
   if (gate.is_open()) return WEFT_OK;
   GuardedSection section;
-  if (section.worker != nullptr && look_before_waiting(section.worker, [&] { return gate.is_open(); })) return WEFT_OK;
+  if (section.worker != nullptr && !has_passed(deadline) &&
+      look_before_waiting(section.worker, [&] { return gate.is_open(); })) {
+    return WEFT_OK;
+  }
   const uint32_t seen = gate_lock(gate);
   if ((seen & kOpen) != 0) {
     gate_unlock(gate, true);

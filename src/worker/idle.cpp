@@ -351,8 +351,8 @@ Unit* wait_for_inbox(Worker* worker, Sched* sched) noexcept {
 bool would_look_for_inbox(const Worker* worker) noexcept {
   const Unit* unit = klt_current();
   return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace | flag::kWatched) && worker->parent == nullptr &&
-         !worker->sched->user && worker->sched->kind != WEFT_SCHED_BASIC_WAIT && worker->lane.forks_empty() && own_pools_empty(worker->sched) &&
-         !runtime.idle_sleeps_at_once.load(std::memory_order_relaxed);
+         !worker->sched->user && worker->sched->kind != WEFT_SCHED_BASIC_WAIT && worker->lane.forks_empty() &&
+         own_pools_empty(worker->sched) && !runtime.idle_sleeps_at_once.load(std::memory_order_relaxed);
 }
 
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
