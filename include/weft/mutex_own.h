@@ -48,7 +48,8 @@ static inline long weft_own_offset(void) {
 // thread is no KLT. To `wanted` where it has, and others want something.
 //
 //      %fs:weft_rt_on_klt   whether %gs points to this KLT's record
-//      %gs:8    guard       the section begins with "in this mutex" (guard_in()), and ends with 0
+//      %gs:8    guard       the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0
+//                           belongs to no worker
 //      %gs:12   attention   what others want
 //      %gs:52   tag         of the worker
 //      0(mutex) state       4(mutex) held
@@ -56,8 +57,7 @@ static inline long weft_own_offset(void) {
   __asm__ goto(                                                                                \
       "cmpb $0, %%fs:(%1)\n\t"                                                                 \
       "je %l[elsewhere]\n\t"                                                                   \
-      "leal 4(%q0), %%ecx\n\t"                                                                 \
-      "movl %%ecx, %%gs:8\n\t"                                                                 \
+      "movl %k0, %%gs:8\n\t"                                                                   \
       "movl %%gs:52, %%ecx\n\t"                                                                \
       "cmpl %%ecx, (%0)\n\t"                                                                   \
       "jne %l[missed]\n\t"                                                                     \

@@ -33,8 +33,8 @@ void answer_attention(Worker* worker) noexcept;
 }
 
 // The guard's value in a section of a few instructions that is told of others: "in that object", which lies at a multiple of 8. Others
-// far away have the same. See klt_wait_until_none_in().
-inline uint32_t guard_in(const void* object) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(object)) + 4; }
+// far away have the same. See klt_wait_until_none_in(). 0: to come into that one is not to raise the guard; nobody must.
+inline uint32_t guard_in(const void* object) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(object)); }
 
 // Raises the guard and reads the worker, for fast paths whose slow path is a call that begins with
 // guard_enter(): null: go there. Precondition: klt_register_valid().

@@ -16,7 +16,9 @@ void count_towards_bias(const Worker* worker, Mutex& mutex) noexcept {
   const uint32_t seen = mutex.held.load(std::memory_order_relaxed);
   const uint32_t times = seen ^ worker->tag;
   if (times < kTimes) return mutex.held.store(seen + 1, std::memory_order_relaxed);
-  if (times != kTimes) return mutex.held.store(worker->tag + 1, std::memory_order_relaxed);
+  if (times != kTimes || guard_in(&mutex) == kGuardDown) {
+    return mutex.held.store(worker->tag + 1, std::memory_order_relaxed);
+  }
   mutex.held.store(held::kYes, std::memory_order_relaxed);
   uint32_t locked = sync_bit::kLocked;
   // Release, pairs with the acquire in take_bias_away(). It fails where somebody waits.

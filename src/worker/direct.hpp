@@ -46,9 +46,9 @@ inline void mark_if_direct(Unit* unit) noexcept {
   unit->flags.set(flag::kDirect);
 }
 
-// A unit that has waited goes into this worker's ring. Most do; for the others ask make_ready().
-[[gnu::always_inline]] inline bool becomes_ready_here(const Worker* worker, const Unit* unit) noexcept {
-  const uint32_t ways = unit_attributes(unit) & (flag::kDirect | flag::kFront | kHomedAttribute);
+// A unit that has waited goes into this worker's ring. Most do; for the others ask make_ready(). `more`: flags which it has not.
+[[gnu::always_inline]] inline bool becomes_ready_here(const Worker* worker, const Unit* unit, uint32_t more = 0) noexcept {
+  const uint32_t ways = unit_attributes(unit) & (flag::kDirect | flag::kFront | kHomedAttribute | more);
   if (ways == flag::kDirect) {
     const Unit* host = unit->host;
     if (__builtin_expect(!unit_is(host, flag::kPinned | flag::kFront), 1)) return worker->ring != nullptr;
@@ -158,7 +158,7 @@ inline constexpr uint64_t kThroughScheduler = 63;
 // Of one that waits the locked way and is still in its list: whether its unit goes into this worker's ring when it is woken.
 [[gnu::always_inline]] inline bool wakes_into_ring(const Worker* worker, const Waiter& waiter) noexcept {
   const Unit* unit = waiter.unit;
-  return unit != nullptr && !waiter.contended && !waiter.stays && !unit_is(unit, flag::kWatched) && becomes_ready_here(worker, unit);
+  return unit != nullptr && !waiter.contended && !waiter.stays && becomes_ready_here(worker, unit, flag::kWatched);
 }
 
 // Of such a one that has been taken out. It may be gone afterwards.

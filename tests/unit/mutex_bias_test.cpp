@@ -1,5 +1,8 @@
 // A mutex that one worker has had to itself (src/sync/bias.hpp): that it comes to be biased, and everything that
 // others may do with it then.
+#include <sys/mman.h>
+
+#include <new>
 #include <vector>
 
 #include "support/runtime_fixture.hpp"
@@ -226,6 +229,24 @@ TEST_F(MutexOwn, AnswersThoseWhoWantSomething) {
   klt()->attention.fetch_or(weft::rt::attention::kHungry);
   mutex.unlock();
   EXPECT_EQ(klt()->attention & weft::rt::attention::kHungry, 0u);
+}
+
+// Where to say that a thread is in it would be to lower its guard.
+TEST_F(MutexOwn, NotAtAnAddressThatTheGuardCannotTell) {
+  const auto map_at = [](uintptr_t address) -> void* {
+    void* page = mmap(reinterpret_cast<void*>(address), 4096, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (page == MAP_FAILED || reinterpret_cast<uintptr_t>(page) == address) return page;
+    munmap(page, 4096);
+    return MAP_FAILED;
+  };
+  void* page = MAP_FAILED;
+  for (uintptr_t i = 0x10; i < 0x7fff && page == MAP_FAILED; ++i) page = map_at(i << 32);
+  ASSERT_NE(page, MAP_FAILED);
+  auto* odd = ::new (page) weft::mutex;
+  for (int i = 0; i < 100; ++i) std::lock_guard hold(*odd);
+  EXPECT_FALSE(biased(*odd->native_handle()));
+  EXPECT_EQ(munmap(page, 4096), 0);
 }
 
 TEST_F(MutexOwn, OtherThreadsHaveNoTag) {
