@@ -45,7 +45,8 @@ static inline long weft_own_offset(void) {
 }
 
 // held: `from` -> `to`. Goes to a label where it has not done that: `missed` within the section, `elsewhere` without one, since the
-// thread is no KLT. To `wanted` where it has, and others want something.
+// thread is no KLT, or the mutex no worker's: there each instruction before the locked one counts, since two workers that fight for a
+// mutex take turns the more often, the longer it is free in between. To `wanted` where it has, and others want something.
 //
 //      %fs:weft_rt_on_klt   whether %gs points to this KLT's record
 //      %gs:8    guard       the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0
@@ -57,6 +58,8 @@ static inline long weft_own_offset(void) {
   __asm__ goto(                                                                                \
       "cmpb $0, %%fs:(%1)\n\t"                                                                 \
       "je %l[elsewhere]\n\t"                                                                   \
+      "cmpl $1024, (%0)\n\t"                                                                   \
+      "jb %l[elsewhere]\n\t"                                                                   \
       "movl %k0, %%gs:8\n\t"                                                                   \
       "movl %%gs:52, %%ecx\n\t"                                                                \
       "cmpl %%ecx, (%0)\n\t"                                                                   \
