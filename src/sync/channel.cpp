@@ -133,7 +133,6 @@ int wait_in(GuardedSection& section, const ListHold& hold, Channel& channel, Wai
 // For them C1 to C3 without anything else.
 
 // False: nothing has happened. Guard up.
-
 [[gnu::always_inline]] inline bool is_own(const Worker* worker, const Channel& channel) noexcept {
   if (!list_lock_own(worker, channel.state)) return false;
   if (!channel.closed && channel.senders.head == nullptr && channel.senders.generation == process_generation) return true;
