@@ -163,6 +163,18 @@ Waiting who_waits(const Worker* worker, const Unit* unit) noexcept {
   return more || scheduler_is_wanted(worker) ? Waiting::kOthers : Waiting::kNobody;
 }
 
+// At each tick. spins: what it has found does. Returns whether one has lately, before this tick.
+bool keep_in_mind(Worker* worker, bool spins) noexcept {
+  std::atomic<uint32_t>& spun = worker->preempt.spun;
+  const uint32_t ticks = spun.load(std::memory_order_relaxed);
+  if (spins) {
+    spun.store(kMostPeriods, std::memory_order_relaxed);
+  } else if (ticks != 0) {
+    spun.store(ticks - 1, std::memory_order_relaxed);
+  }
+  return ticks != 0;
+}
+
 }  // namespace
 
 bool preempt_by_priority(const Worker* worker) noexcept {
@@ -191,9 +203,8 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept {
     const uint32_t now = periods.load(std::memory_order_relaxed);
     // Not where one of higher priority may come: that gets the worker within an interval. Nor where units have spun lately: the next
     // that begins to spin is to be noticed as soon.
-    const uint32_t spun = worker->preempt.spun.load(std::memory_order_relaxed);
-    if (spun != 0) worker->preempt.spun.store(spun - 1, std::memory_order_relaxed);
-    const uint32_t most = preempt_by_priority(worker) || spun != 0 ? 1 : kMostPeriods;
+    const bool spun = keep_in_mind(worker, false);
+    const uint32_t most = preempt_by_priority(worker) || spun ? 1 : kMostPeriods;
     const bool everybodys = worker->preempt.whose.load(std::memory_order_relaxed) == nullptr;
     if (everybodys && !preempt_same_unit(worker)) periods.store(std::min(2 * now, most), std::memory_order_relaxed);
   }
@@ -224,9 +235,8 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     const bool lets_others = (mode == PreemptMode::Auto && !preempt_same_unit(worker)) || (whose != nullptr && whose != unit);
     if (who == Waiting::kNobody || (who == Waiting::kOthers && lets_others)) return preempt_tick_again(self, worker);
     if (who == Waiting::kOthers && look == SpinLook::kAgain) return preempt_arm_look(self, worker, unit);
-    if (who == Waiting::kOthers && !preempt_relays() && preempt_is_short(preempt_slice(unit))) {
-      worker->preempt.spun.store(kMostPeriods, std::memory_order_relaxed);
-    }
+    const bool spins = who == Waiting::kOthers && !preempt_relays() && preempt_is_short(preempt_slice(unit));
+    keep_in_mind(worker, spins);
   }
   // What idle workers were offered and have not taken waits for every 64th turn otherwise: 64 slices.
   if (worker->lane.has_shared()) worker->tick |= kLookRound;

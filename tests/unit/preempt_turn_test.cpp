@@ -24,7 +24,13 @@ class PreemptTurns : public SlicingTest {
       spin_once();
     }
   }
-  static uint32_t turn() { return weft::rt::runtime.workers[0].load()->preempt.turn.load(); }
+  static weft::rt::PreemptClock& clock_of_worker() { return weft::rt::runtime.workers[0].load()->preempt; }
+  static uint32_t turn() { return clock_of_worker().turn.load(); }
+  static void wait_for_long_turns() {
+    uint32_t longest = 1;
+    for (const uint64_t stop = weft_after(60'000'000'000); longest < 4 && weft_now() < stop;) longest = std::max(longest, turn());
+    EXPECT_EQ(longest, 4u);
+  }
 };
 INSTANTIATE_TEST_SUITE_P(All, PreemptTurns,
                          testing::Values(Slicing{WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_SIGNAL_YIELD, 1},
@@ -33,20 +39,35 @@ INSTANTIATE_TEST_SUITE_P(All, PreemptTurns,
 
 TEST_P(PreemptTurns, AreUpToFourIntervals) {
   if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ticks leave notes only";
-  // A tick counts where its thread has had the core since the last one. Five in a row are to fit into a slice of the kernel's, 3 to
-  // 4 ms, where others want that core: of 1 ms each they would not.
-  ASSERT_TRUE(ok(weft_preemption_set_interval(200'000)));
   std::atomic<bool> end{false};
   Call first([&] { compute_until(end); }), second([&] { compute_until(end); }), third([&] { compute_until(end); });
   weft_unit_t units[] = {first.ult(), second.ult(), third.ult()};
-  uint32_t longest = 1;
   std::thread looks([&] {
-    for (const uint64_t stop = weft_after(60'000'000'000); longest < 4 && weft_now() < stop;) longest = std::max(longest, turn());
+    wait_for_long_turns();
     end = true;
   });
   EXPECT_TRUE(ok(weft_free_many(3, units)));
   looks.join();
-  EXPECT_EQ(longest, 4u);
+}
+
+// Also where none of those that compute ever lets others run by itself.
+TEST_P(PreemptTurns, AreLongAgainWhenNobodySpinsAnyMore) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ticks leave notes only";
+  std::atomic<bool> computes{false}, end{false};
+  const auto body = [&] {
+    spin_until(computes);
+    compute_until(end);
+  };
+  Call first(body), second(body), third(body);
+  weft_unit_t units[] = {first.ult(), second.ult(), third.ult()};
+  std::thread looks([&] {
+    while (clock_of_worker().spun.load() == 0) std::this_thread::yield();
+    computes = true;
+    wait_for_long_turns();
+    end = true;
+  });
+  EXPECT_TRUE(ok(weft_free_many(3, units)));
+  looks.join();
 }
 
 // Whoever pushes it sees to that, or the worker, which may be about to begin a turn.
