@@ -13,8 +13,10 @@
 extern "C" {
 #endif
 
-// Ends such a section where something is wanted of the caller, or the mutex is not to be had so.
+// Where something is wanted of the caller.
 WEFT_API __attribute__((cold)) void weft_own_leave(void);
+// weft_mutex_unlock() of one that may be the caller's worker's, but that is not known here yet.
+WEFT_API __attribute__((cold)) int weft_own_unlock_missed(weft_mutex_t* mutex);
 
 #ifdef __cplusplus
 }
@@ -37,63 +39,95 @@ static inline int weft_own_unlock(weft_mutex_t* mutex) { return weft_mutex_unloc
 
 #else
 
-// Where the thread-local variable lies, from the thread pointer on: the same for all threads, so the compiler may keep it.
+// Where weft_rt_own lies, from the thread pointer on: the same for all threads, so the compiler may keep it.
 static inline long weft_own_offset(void) {
   long offset;
-  __asm__("movq weft_rt_on_klt@gottpoff(%%rip), %0" : "=r"(offset));
+  __asm__("movq weft_rt_own@gottpoff(%%rip), %0" : "=r"(offset));
   return offset;
 }
 
-// held: `from` -> `to`. Goes to a label where it has not done that: `missed` within the section, `elsewhere` without one, since the
-// thread is no KLT, or the mutex no worker's: there each instruction before the locked one counts, since two workers that fight for a
-// mutex take turns the more often, the longer it is free in between. To `wanted` where it has, and others want something.
-//
-//      %fs:weft_rt_on_klt   whether %gs points to this KLT's record
-//      %gs:8    guard       the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0
+//      %fs:weft_rt_own      mutex: the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0
 //                           belongs to no worker
-//      %gs:12   attention   what others want
-//      %gs:52   tag         of the worker
+//      %fs:weft_rt_own + 4  tag: of the worker that the thread carries, or none
+//      %gs:12               attention: what others want. Only where the thread carries a worker
 //      0(mutex) state       4(mutex) held
-#define WEFT_OWN_CHANGE(mutex, from, to)                                                       \
-  __asm__ goto(                                                                                \
-      "cmpb $0, %%fs:(%1)\n\t"                                                                 \
-      "je %l[elsewhere]\n\t"                                                                   \
-      "cmpl $1024, (%0)\n\t"                                                                   \
-      "jb %l[elsewhere]\n\t"                                                                   \
-      "movl %k0, %%gs:8\n\t"                                                                   \
-      "movl %%gs:52, %%ecx\n\t"                                                                \
-      "cmpl %%ecx, (%0)\n\t"                                                                   \
-      "jne %l[missed]\n\t"                                                                     \
-      "cmpl $" #from ", 4(%0)\n\t"                                                             \
-      "jne %l[missed]\n\t"                                                                     \
-      "movl $" #to ", 4(%0)\n\t"                                                               \
-      "movl $0, %%gs:8\n\t"                                                                    \
-      "cmpl $0, %%gs:12\n\t"                                                                   \
-      "jne %l[wanted]"                                                                         \
-      :                                                                                        \
-      : "r"(mutex), "r"(weft_own_offset())                                                     \
-      : "rcx", "cc", "memory"                                                                  \
+//
+// Each part goes to a label where it does not get on: `elsewhere` before the section, `missed` in it.
+
+// For who finds that a mutex is no worker's each instruction before the locked one counts: two workers that fight for it take
+// turns the more often, the longer it is free, or held. Hence the first look, at `state` or `held`. It need not be done anew for who
+// unlocks: he holds it.
+#define WEFT_OWN_LOCK(mutex)                                        \
+  __asm__ goto(                                                     \
+      "cmpl $1024, (%0)\n\t"                                        \
+      "jb %l[elsewhere]\n\t"                                        \
+      "movl %k0, %%fs:(%1)\n\t"                                     \
+      "movl %%fs:4(%1), %%ecx\n\t"                                  \
+      "cmpl %%ecx, (%0)\n\t"                                        \
+      "jne %l[missed]\n\t"                                          \
+      "cmpl $0, 4(%0)\n\t"                                          \
+      "jne %l[missed]\n\t"                                          \
+      "movl $1, 4(%0)\n\t"                                          \
+      "movl $0, %%fs:(%1)"                                          \
+      :                                                             \
+      : "r"(mutex), "r"(weft_own_offset())                          \
+      : "rcx", "cc", "memory"                                       \
+      : missed, elsewhere)
+
+// Then to `wanted` where others want something; who locks leaves that to his unlock.
+#define WEFT_OWN_UNLOCK(mutex)                                      \
+  __asm__ goto(                                                     \
+      "cmpl $1, 4(%0)\n\t"                                          \
+      "jne %l[elsewhere]\n\t"                                       \
+      "movl %k0, %%fs:(%1)\n\t"                                     \
+      "movl %%fs:4(%1), %%ecx\n\t"                                  \
+      "cmpl %%ecx, (%0)\n\t"                                        \
+      "jne %l[missed]\n\t"                                          \
+      "movl $0, 4(%0)\n\t"                                          \
+      "movl $0, %%fs:(%1)\n\t"                                      \
+      "cmpl $0, %%gs:12\n\t"                                        \
+      "jne %l[wanted]"                                              \
+      :                                                             \
+      : "r"(mutex), "r"(weft_own_offset())                          \
+      : "rcx", "cc", "memory"                                       \
       : missed, elsewhere, wanted)
 
-#define WEFT_OWN_FUNCTION(name, from, to, otherwise)  \
-  static inline int name(weft_mutex_t* mutex) {       \
-    WEFT_OWN_CHANGE(mutex, from, to);                 \
-    return WEFT_OK;                                   \
-  wanted:                                             \
-    weft_own_leave();                                 \
-    return WEFT_OK;                                   \
-  missed:                                             \
-    weft_own_leave();                                 \
-  elsewhere:                                          \
-    return otherwise(mutex);                          \
-  }
+#define WEFT_OWN_END() __asm__ volatile("movl $0, %%fs:(%0)" : : "r"(weft_own_offset()) : "memory")
 
-WEFT_OWN_FUNCTION(weft_own_lock, 0, 1, weft_mutex_lock)
-WEFT_OWN_FUNCTION(weft_own_trylock, 0, 1, weft_mutex_trylock)
-WEFT_OWN_FUNCTION(weft_own_unlock, 1, 0, weft_mutex_unlock)
+static inline int weft_own_lock(weft_mutex_t* mutex) {
+  WEFT_OWN_LOCK(mutex);
+  return WEFT_OK;
+missed:
+  WEFT_OWN_END();
+elsewhere:
+  return weft_mutex_lock(mutex);
+}
 
-#undef WEFT_OWN_FUNCTION
-#undef WEFT_OWN_CHANGE
+static inline int weft_own_trylock(weft_mutex_t* mutex) {
+  WEFT_OWN_LOCK(mutex);
+  return WEFT_OK;
+missed:
+  WEFT_OWN_END();
+elsewhere:
+  return weft_mutex_trylock(mutex);
+}
+
+static inline int weft_own_unlock(weft_mutex_t* mutex) {
+  WEFT_OWN_UNLOCK(mutex);
+  return WEFT_OK;
+wanted:
+  weft_own_leave();
+  return WEFT_OK;
+missed:
+  WEFT_OWN_END();
+  return weft_own_unlock_missed(mutex);
+elsewhere:
+  return weft_mutex_unlock(mutex);
+}
+
+#undef WEFT_OWN_LOCK
+#undef WEFT_OWN_UNLOCK
+#undef WEFT_OWN_END
 
 #endif
 

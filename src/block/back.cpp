@@ -24,7 +24,7 @@ namespace {
 // when it next calls Weft.
 bool may_stop(const Klt* self) noexcept {
   const Unit* unit = self->current.load(std::memory_order_relaxed);
-  return self->guard.load(std::memory_order_relaxed) == kGuardDown && self->no_preemption == 0 && unit != nullptr &&
+  return !klt_is_inside(self) && self->no_preemption == 0 && unit != nullptr &&
          unit->pool.load(std::memory_order_relaxed)->builtin &&
          unit->host->pool.load(std::memory_order_relaxed)->builtin;
 }

@@ -206,7 +206,7 @@ bool yield_as_thread(unsigned calls) {
   // To look costs some microseconds. Where nothing waits here, each call is one of the kernel's; else it is some 20 ns, and
   // what is here is to be run first.
   constexpr unsigned kTurnAlone = 128, kTurn = 256;
-  if (!klt_register_valid() || klt_register_load<kKltGuard, uint32_t>() != 0) return false;
+  if (!klt_register_valid() || klt_is_inside(klt_self())) return false;
   Worker* worker = guard_enter();
   Unit* unit = klt_current();
   if (!is_ult(unit) || !unit_owns(unit, own::kIdentity)) {
@@ -226,7 +226,7 @@ bool yield_as_thread(unsigned calls) {
 }
 
 uint64_t tick_mark() {
-  if (!klt_register_valid() || klt_register_load<kKltGuard, uint32_t>() != 0) return 0;
+  if (!klt_register_valid() || klt_is_inside(klt_self())) return 0;
   Worker* worker = guard_enter();
   const Klt* self = klt_self();
   const auto tid = static_cast<uint64_t>(self->tid.load(std::memory_order_relaxed));
@@ -238,8 +238,9 @@ uint64_t tick_mark() {
 bool interrupts_section() {
   if (!klt_register_valid()) return false;
   // Without a worker, or a unit: it sleeps, or runs a scheduler.
-  return klt_register_load<kKltGuard, uint32_t>() != 0 || klt_register_load<kKltWorker, Worker*>() == nullptr ||
-         klt_self()->current.load(std::memory_order_relaxed) == nullptr;
+  const Klt* self = klt_self();
+  return klt_is_inside(self) || self->worker.load(std::memory_order_relaxed) == nullptr ||
+         self->current.load(std::memory_order_relaxed) == nullptr;
 }
 
 void fence_everywhere() { membarrier_all(); }

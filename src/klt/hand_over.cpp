@@ -93,7 +93,6 @@ Worker* come_back(Klt* self) noexcept {
 Worker* come_in(Klt* self) noexcept {
   self->call_in.store(false, std::memory_order_relaxed);
   if (Worker* worker = std::exchange(self->given, nullptr)) {
-    set_tag(self, worker);
     self->worker.store(worker, std::memory_order_release);
     return carry_on(self);
   }
@@ -188,7 +187,6 @@ namespace {
 
 void set_carrier(Worker* worker, Klt* to) noexcept {
   san::release(worker);
-  set_tag(to, worker);
   to->worker.store(worker, std::memory_order_release);
   // Sequentially consistent, pairs with a hungry worker that counts itself and then tells the carrier it
   // sees: either it sees the new one, or we see that somebody is hungry.
@@ -212,7 +210,7 @@ void hand_to(Worker* worker, Klt* to) noexcept {
 
 void give_worker(Klt* self, Worker* worker, Klt* to, Take then) noexcept {
   count(worker->stats.handovers);
-  set_tag(self, nullptr);
+  forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
   self->take.store(then, std::memory_order_release);
   // A worker's note, which its next carrier finds in our place.
@@ -455,10 +453,10 @@ Klt* take_begin(Worker* worker) noexcept {
     victim->take.store(Take::kNone, std::memory_order_release);
     return nullptr;  // it carries another one by now, or none
   }
-  set_tag(victim, nullptr);
+  forget_tag(victim);
   membarrier_all();
   // Acquire: `current` is what the victim had when it lowered its guard, not what it had before.
-  const bool out = victim->guard.load(std::memory_order_acquire) == 0;
+  const bool out = !klt_is_inside(victim);
   if (out) san::acquire(worker);
   if (!out || !runs_ult(victim)) {
     take_retract(worker, victim);
@@ -469,7 +467,6 @@ Klt* take_begin(Worker* worker) noexcept {
 
 void take_retract(Worker* worker, Klt* victim) noexcept {
   san::release(worker);
-  set_tag(victim, worker);
   victim->worker.store(worker, std::memory_order_release);
   victim->take.store(Take::kNone, std::memory_order_release);
 }

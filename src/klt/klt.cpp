@@ -33,6 +33,12 @@ extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 }  // namespace __cxxabiv1
 
 namespace weft::rt {
+
+extern "C" {
+constinit thread_local OwnWords weft_rt_own;
+}
+constinit OwnWords nobodys_words;
+
 namespace {
 
 constexpr size_t kMaxSpares = 64;
@@ -125,12 +131,14 @@ void list_ended(Klt* klt) noexcept {
   block_klt_ends(klt);
   klt->next_ended = all_klts.ended;
   klt->ended = true;
+  klt->own.store(&nobodys_words, std::memory_order_relaxed);
   all_klts.ended = klt;
 }
 
 void init_on_thread(Klt* klt) noexcept {
   klt->exceptions = exceptions_of_thread();
   klt->thread_pointer = thread_pointer();
+  klt->own.store(&weft_rt_own, std::memory_order_release);
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
   overflow_install_thread(klt);
@@ -396,8 +404,11 @@ namespace {
 bool any_in(const void* object) noexcept {
   const uint32_t in = guard_in(object);
   // Acquire, pairs with the store by which it leaves the object.
-  const auto is_in = [in](const Klt* klt) { return klt->guard.load(std::memory_order_acquire) == in; };
-  std::lock_guard hold(all_klts.lock);  // the records are not deleted meanwhile
+  const auto is_in = [in](const Klt* klt) {
+    return klt->guard.load(std::memory_order_acquire) == in ||
+           klt->own.load(std::memory_order_acquire)->mutex.load(std::memory_order_acquire) == in;
+  };
+  std::lock_guard hold(all_klts.lock);  // the records are not deleted meanwhile, and their threads do not end
   const Klt* klt = initial_klt.load(std::memory_order_acquire);
   if (klt != nullptr && is_in(klt)) return true;
   for (klt = all_klts.head.load(std::memory_order_relaxed); klt != nullptr; klt = klt->next_all) {
@@ -503,6 +514,7 @@ bool klt_become_initial(Klt* self) noexcept {
   self->thread = pthread_self();
   self->exceptions = exceptions_of_thread();  // those of the identity that has forked, if it was one
   self->thread_pointer = thread_pointer();
+  self->own.store(&weft_rt_own, std::memory_order_relaxed);
   self->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
   self->take.store(Take::kNone, std::memory_order_relaxed);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);

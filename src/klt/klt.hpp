@@ -57,7 +57,18 @@ struct ExceptionGlobals {
 ExceptionGlobals* exceptions_of_thread() noexcept;
 
 inline constexpr int kBindingUnknown = -2;
+
+// What a mutex's fast paths in the program's own code (mutex_own.h) see of this thread and leave there: thread-local, so that a thread
+// need not ask whether it is a KLT.
 inline constexpr uint32_t kNoTag = UINT32_MAX;
+struct OwnWords {
+  std::atomic<uint32_t> mutex{0};  // the thread: in which it is, as guard_in() has it; 0: in none. A guard as Klt::guard is
+  // Of the worker that the thread carries as a KLT, or kNoTag. The thread sets it, in a section; whoever publishes that worker as gone
+  // takes it away. See know_tag(), forget_tag().
+  std::atomic<uint32_t> tag{kNoTag};
+};
+extern "C" __attribute__((tls_model("initial-exec"), visibility("default"))) constinit thread_local OwnWords weft_rt_own;
+extern OwnWords nobodys_words;
 
 // How others see whether the thread sleeps in the kernel; see block/watch.hpp.
 struct KltWatch {
@@ -86,9 +97,6 @@ struct Klt {
   uintptr_t claim_floor = UINTPTR_MAX;
   // Owner KLT: in how many scopes it is that must not be preempted; see no_preemption.hpp.
   uint32_t no_preemption = 0;
-  // The tag of the worker that it carries: what a mutex of that worker says (mutex_own.h). kNoTag: none, or not to be used. Whoever
-  // writes `worker`, while that cannot be seen to be there.
-  std::atomic<uint32_t> tag{kNoTag};
   uintptr_t thread_pointer = 0;  // its own: what schedulers run with, and ULTs without an identity of their own. Its thread
   // any thread, by the protocol of README.md
   alignas(64) std::atomic<Take> take{Take::kNone};
@@ -122,6 +130,8 @@ struct Klt {
   std::atomic<uint32_t> ticks{0};  // owner KLT: how many have interrupted its thread
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
   std::atomic<uint64_t> tick_away{0};  // the same: for how long the thread had not run by then, ever, if it has looked; 0: not
+  // Its thread's. For others while it has a worker, or under the list's lock; before its thread begins, and after its end, nobody's.
+  std::atomic<OwnWords*> own{&nobodys_words};
   Klt* next_ended = nullptr;  // in the list of those whose thread has ended
   Klt* next_all = nullptr;    // constant once listed
   bool joinable = false;      // its thread has not been joined
@@ -136,7 +146,7 @@ struct Klt {
 static_assert(offsetof(Klt, guard) == 8 && offsetof(Klt, attention) == 12 &&
               offsetof(Klt, worker) == 16 && offsetof(Klt, current) == 24 &&
               offsetof(Klt, exceptions) == 32 && offsetof(Klt, claim_floor) == 40 &&
-              offsetof(Klt, no_preemption) == 48 && offsetof(Klt, tag) == 52 && offsetof(Klt, thread_pointer) == 56);
+              offsetof(Klt, no_preemption) == 48 && offsetof(Klt, thread_pointer) == 56);
 
 inline constexpr size_t kKltGuard = 8;
 inline constexpr size_t kKltAttention = 12;
@@ -150,6 +160,11 @@ inline constexpr uintptr_t kNoClaim = UINTPTR_MAX;
 
 // Precondition of both: klt_register_valid(); the result is used with the guard up only.
 [[gnu::always_inline]] inline Klt* klt_self() noexcept { return klt_register_load<0, Klt*>(); }
+// In a section. Acquire, pairs with the stores that end one.
+inline bool klt_is_inside(const Klt* klt) noexcept {
+  return klt->guard.load(std::memory_order_acquire) != 0 ||
+         klt->own.load(std::memory_order_acquire)->mutex.load(std::memory_order_acquire) != 0;
+}
 [[gnu::always_inline]] inline Unit* klt_current() noexcept {
   return klt_register_load<kKltCurrent, Unit*>();
 }

@@ -35,7 +35,6 @@ struct Pass {
 
 void let_go(Klt* klt, void*) noexcept {
   if (klt->held_back == nullptr) return;
-  set_tag(klt, klt->held_back);
   klt->worker.store(klt->held_back, std::memory_order_release);
   klt->held_back = nullptr;
   // Release, pairs with the acquire in guard_enter_slow() and give_begin().
@@ -54,7 +53,7 @@ void hold_back(Klt* klt, void* pass) noexcept {
   if (worker == nullptr) return;
   if (!klt->take.compare_exchange_strong(none, Take::kPending, std::memory_order_acquire)) return;
   if (klt->worker.compare_exchange_strong(worker, nullptr, std::memory_order_acq_rel)) {
-    set_tag(klt, nullptr);
+    forget_tag(klt);
     klt->held_back = worker;
   } else {
     klt->take.store(Take::kNone, std::memory_order_release);
@@ -74,11 +73,12 @@ void see_whether_out(Klt* klt, void* arg) noexcept {
   // Acquire, pairs with the release in rest_begin().
   const uint32_t guard = klt->guard.load(std::memory_order_acquire);
   if (guard == kGuardResting) return;
+  const bool inside = klt_is_inside(klt);
   const Take take = klt->take.load(std::memory_order_acquire);
   // Without a worker, and nobody is about to bring one back: it comes in by guard_enter_slow() only.
   const bool barred = klt->held_back != nullptr || (klt->worker.load(std::memory_order_relaxed) == nullptr &&
                                                     take != Take::kPending && take != Take::kGiving);
-  if (guard != kGuardDown || !barred) pass->inside = true;
+  if (inside || !barred) pass->inside = true;
 }
 
 // Step 6. Nobody is inside: so nobody gives it a worker, and where its guard rests it sleeps as a captive.
@@ -93,7 +93,7 @@ void let_out(Klt* klt, void* arg) noexcept {
   }
   Worker* worker = klt->worker.exchange(nullptr, std::memory_order_relaxed);
   if (worker == nullptr && klt->held.load(std::memory_order_relaxed) == nullptr) return;  // it is to be given one
-  set_tag(klt, nullptr);
+  forget_tag(klt);
   klt->given = worker;  // that waits until it comes in
   klt->state.store(KltState::kOut, std::memory_order_relaxed);
   klt_wake(klt, kGoOut);

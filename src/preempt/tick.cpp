@@ -108,6 +108,11 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
           ip < reinterpret_cast<uintptr_t>(__stop_weft_tick)) || restorer.has(ip);
 }
 
+// A section of mutex_own.h.
+bool is_in_own_code() noexcept {
+  return klt_self()->own.load(std::memory_order_relaxed)->mutex.load(std::memory_order_relaxed) != 0;
+}
+
 // What was interrupted may never come to Weft again by itself.
 [[gnu::noinline]] void tick_later() noexcept {
   const int error = load_errno();
@@ -126,7 +131,8 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
-  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
+  // Nobody looks for a note at the end of a section in the program's own code.
+  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP])) || is_in_own_code()) return tick_later();
   if (!handle(info, frame)) return;
   // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
   // for the next time that the ULT lowers its guard, as ever.

@@ -28,6 +28,17 @@ void count_towards_bias(const Worker* worker, Mutex& mutex) noexcept {
   }
 }
 
+void know_tag(const Worker* worker) noexcept {
+  if (san::kSignalsComeLate) return;
+  std::atomic<uint32_t>& tag = klt_self()->own.load(std::memory_order_relaxed)->tag;
+  if (tag.load(std::memory_order_relaxed) == worker->tag) return;
+  // Sequentially consistent, pairs with whoever publishes the worker as gone, and then forgets the tag: either that one's store is
+  // the later one, or we see that there is no worker.
+  tag.store(worker->tag, std::memory_order_seq_cst);
+  const bool gone = klt_self()->worker.load(std::memory_order_seq_cst) == nullptr;
+  if (gone) tag.store(kNoTag, std::memory_order_relaxed);
+}
+
 // T1 to T4.
 void take_bias_away(const Worker* worker, Mutex& mutex) noexcept {
   using namespace sync_bit;

@@ -62,6 +62,10 @@ inline bool held_here(const Mutex& mutex) noexcept {
   return unlocked;
 }
 
+// The calling KLT, in a section of `worker`: from here on the program's own code locks and unlocks that one's mutexes, as long as the
+// thread carries it. ThreadSanitizer would not see what that does.
+void know_tag(const Worker* worker) noexcept;
+
 // From here on: guard up, unless worker is null: the caller is no KLT of Weft.
 
 // The caller holds the mutex, which has never been biased and was locked without waiting: counts that for the worker,

@@ -283,6 +283,18 @@ template <class F>
   return WEFT_OK;
 }
 
+// `met`: called with the worker whose it is, and that is the caller's.
+template <class F>
+[[gnu::always_inline]] inline int unlock_with(Mutex& mutex, F met) noexcept {
+  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
+  if (!is_biased(seen)) return give_unwanted(mutex, seen) ? WEFT_OK : unlock_slow(mutex);
+  if (!klt_register_valid()) return unlock_slow(mutex);
+  Worker* worker = guard_try_enter_in(&mutex);
+  if (__builtin_expect(worker == nullptr || !unlock_own(worker, mutex), 0)) return leave_and(worker, mutex, unlock_slow);
+  met(worker);
+  return guard_leave_ok(worker);
+}
+
 }  // namespace
 
 void mutex_open(Mutex& mutex, uint32_t front) noexcept {
@@ -359,13 +371,7 @@ void weft_own_leave(void) { guard_leave(nullptr); }
 
 int weft_mutex_unlock(weft_mutex_t* handle) {
   if (handle == nullptr) return WEFT_ERR_INVALID;
-  Mutex& mutex = mutex_of(handle);
-  const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
-  if (is_biased(seen)) {
-    if (!klt_register_valid()) return unlock_slow(mutex);
-    Worker* worker = guard_try_enter_in(&mutex);
-    if (__builtin_expect(worker != nullptr && unlock_own(worker, mutex), 1)) return guard_leave_ok(worker);
-    return leave_and(worker, mutex, unlock_slow);
-  }
-  return give_unwanted(mutex, seen) ? WEFT_OK : unlock_slow(mutex);
+  return unlock_with(mutex_of(handle), [](const Worker*) {});
 }
+
+int weft_own_unlock_missed(weft_mutex_t* handle) { return unlock_with(mutex_of(handle), know_tag); }

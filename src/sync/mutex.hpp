@@ -52,7 +52,7 @@ static_assert(offsetof(Mutex, waiters) == offsetof(weft_mutex_t, waiters));
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 // mutex_own.h
 static_assert(offsetof(Mutex, state) == 0 && offsetof(Mutex, held) == 4 && alignof(Mutex) == 8);
-static_assert(kKltGuard == 8 && kKltAttention == 12 && offsetof(Klt, tag) == 52 && kGuardDown == 0);
+static_assert(kKltAttention == 12 && offsetof(OwnWords, mutex) == 0 && offsetof(OwnWords, tag) == 4);
 static_assert(1u << kTagShift == 1024);
 // WEFT_MUTEX_OPEN_INIT
 static_assert((mutex_bit::kNoBias | mutex_bit::kOpenMark) == 0x50);

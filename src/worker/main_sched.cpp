@@ -176,7 +176,7 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   auto* worker = static_cast<Worker*>(worker_arg);
   Klt* self = klt_self();
   give_begin(self);
-  set_tag(self, nullptr);
+  forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
   worker->carrier.store(nullptr, std::memory_order_release);
   self->take.store(Take::kNone, std::memory_order_release);

@@ -168,7 +168,7 @@ void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
 }
 
 void go_on(const Survivor& survivor, Klt* self) noexcept {
-  set_tag(self, nullptr);
+  forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
   // Its identity, if it has one, is the thread's own from here on.
   if (unit_owns(survivor.unit->host, own::kIdentity)) {
@@ -193,7 +193,6 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   note_fp(worker);
   runtime.active.store(1, std::memory_order_relaxed);
   runtime.initial = self;
-  set_tag(self, worker);
   self->worker.store(worker, std::memory_order_relaxed);
   klt_set_claim_floor(survivor.unit->claim_floor.load(std::memory_order_relaxed));
   bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
@@ -217,7 +216,7 @@ void leave_behind(Klt* self) noexcept {
   stranded = true;
   klt_register_hide();
   // When what is on its stack returns into Weft, it comes to guard_enter_slow().
-  set_tag(self, nullptr);
+  forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
   self->take.store(Take::kForked, std::memory_order_relaxed);
 }

@@ -47,7 +47,7 @@ void before_fork() noexcept {
   if (klt_register_valid()) klt_register_add32<kKltNoPreemption>(1);
   runtime.setup.lock();
   Klt* const self = klt_register_valid() ? klt_self() : nullptr;
-  const bool inside = self != nullptr && self->guard.load(std::memory_order_relaxed) != kGuardDown;
+  const bool inside = self != nullptr && klt_is_inside(self);
   forking = {self, runtime_running(), inside};
   if (inside) return;
   // From here on nobody takes our worker. It is not looked at: it may be gone already.

@@ -195,7 +195,6 @@ int start_running(const Options& options) {
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
   worker->carrier.store(klt, std::memory_order_release);
   runtime.active.store(1, std::memory_order_relaxed);
-  set_tag(klt, worker);
   klt->worker.store(worker, std::memory_order_release);
   klt_set_current(runtime.primary);
   klt_set_claim_floor(runtime.primary->claim_floor.load(std::memory_order_relaxed));

@@ -291,10 +291,9 @@ void worker_wait_stopped(Worker* worker) noexcept;
 // Binds the KLT, which is the caller or sleeps, to the worker's CPU, if it is not bound there already.
 void bind_carrier(Klt* klt, Worker* worker) noexcept;
 
-// What mutexes are that KLT's without a call (mutex_own.h): those of the worker. Null: none. ThreadSanitizer would not see it.
-inline void set_tag(Klt* klt, const Worker* worker) noexcept {
-  const bool has_own = worker != nullptr && !san::kSignalsComeLate;
-  klt->tag.store(has_own ? worker->tag : kNoTag, std::memory_order_relaxed);
+// Of whom the worker is published as gone, by then: so what holds for `worker` in a section holds for the tag.
+inline void forget_tag(const Klt* klt) noexcept {
+  klt->own.load(std::memory_order_acquire)->tag.store(kNoTag, std::memory_order_relaxed);
 }
 void set_main_sched(Worker* worker, Sched* sched) noexcept;
 // The worker, which is the caller's, and has the scheduler that it was made with, takes units out of this pool too.

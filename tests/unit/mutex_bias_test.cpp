@@ -1,13 +1,22 @@
 // A mutex that one worker has had to itself (src/sync/bias.hpp): that it comes to be biased, and everything that
 // others may do with it then.
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <new>
+#include <thread>
 #include <vector>
 
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 #include "sync/mutex.hpp"
 #include "weft/block.h"
+#include "unit/unit.hpp"
 #include "weft/sync.hpp"
 
 namespace {
@@ -191,7 +200,9 @@ class MutexOwn : public OneWorkerTest {
     for (int i = 0; i < 100; ++i) std::lock_guard hold(mutex);
     ASSERT_TRUE(biased(*mutex.native_handle()));
   }
-  static uint32_t tag() { return weft::rt::klt_self()->tag; }
+  static weft::rt::OwnWords& own() { return *weft::rt::klt_self()->own.load(); }
+  static uint32_t tag() { return own().tag; }
+  static uint32_t tag(const weft::rt::Klt* klt) { return klt->own.load()->tag; }
   uint32_t state() { return weft::rt::mutex_of(mutex.native_handle()).state; }
   weft::mutex mutex;
 };
@@ -211,7 +222,7 @@ TEST_F(MutexOwn, AnswersAsAnyOther) {
 }
 
 TEST_F(MutexOwn, LeavesTheGuardAsItWas) {
-  const auto down = [] { return weft::rt::klt_register_load<weft::rt::kKltGuard, uint32_t>() == weft::rt::kGuardDown; };
+  const auto down = [] { return !weft::rt::klt_is_inside(weft::rt::klt_self()); };
   mutex.lock();
   EXPECT_TRUE(down());
   EXPECT_FALSE(mutex.try_lock());
@@ -220,15 +231,12 @@ TEST_F(MutexOwn, LeavesTheGuardAsItWas) {
   EXPECT_TRUE(down());
 }
 
-// What others want of a worker is done when a section ends, also such a one.
+// What others want of a worker is done at the latest when it is unlocked.
 TEST_F(MutexOwn, AnswersThoseWhoWantSomething) {
-  const auto klt = [] { return weft::rt::klt_self(); };
-  klt()->attention.fetch_or(weft::rt::attention::kHungry);
   mutex.lock();
-  EXPECT_EQ(klt()->attention & weft::rt::attention::kHungry, 0u);
-  klt()->attention.fetch_or(weft::rt::attention::kHungry);
+  weft::rt::klt_self()->attention.fetch_or(weft::rt::attention::kHungry);
   mutex.unlock();
-  EXPECT_EQ(klt()->attention & weft::rt::attention::kHungry, 0u);
+  EXPECT_EQ(weft::rt::klt_self()->attention & weft::rt::attention::kHungry, 0u);
 }
 
 // Where to say that a thread is in it would be to lower its guard.
@@ -262,6 +270,110 @@ TEST_F(MutexOwn, NotWhileTheWorkerIsElsewhere) {
   weft_blocking_begin();
   EXPECT_EQ(tag(), weft::rt::kNoTag);
   weft_blocking_end();
+}
+
+// A ULT with a thread pointer of its own asks the library each time; its thread's words are for others.
+TEST_F(MutexOwn, IdentitiesHaveNoTag) {
+  if (const char* why = weft::rt::san::no_identities()) GTEST_SKIP() << why;
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = WEFT_IDENTITY_OWN;
+  in_ult([&] {
+    for (int i = 0; i < 3; ++i) std::lock_guard hold(mutex);
+    if (weft::rt::unit_owns(weft::rt::klt_current(), weft::rt::own::kIdentity)) {
+      EXPECT_EQ(weft::rt::weft_rt_own.tag, weft::rt::kNoTag);
+    }
+  }, &attr);
+  EXPECT_TRUE(biased(*mutex.native_handle()));
+}
+
+// ---- in the middle of it: what the thread has said of itself counts as a guard
+
+// As if the caller were between the first and the last instruction of a lock().
+class MutexOwnInside : public MutexOwn {
+ protected:
+  void SetUp() override {
+    MutexOwn::SetUp();
+    if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "all by calls";
+  }
+  void come_in() { own().mutex = weft::rt::guard_in(mutex.native_handle()); }
+  void go_out() { own().mutex = 0; }
+};
+
+TEST_F(MutexOwnInside, WhoeverTakesTheBiasAwayWaits) {
+  std::atomic<bool> has_it{false};
+  come_in();
+  std::thread other([&] {
+    std::lock_guard hold(mutex);
+    has_it = true;
+  });
+  while (biased(*mutex.native_handle())) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(has_it);
+  go_out();
+  other.join();
+  EXPECT_TRUE(has_it);
+}
+
+TEST_F(MutexOwnInside, NobodyTakesTheWorker) {
+  weft::rt::Klt* const self = weft::rt::klt_self();
+  weft::rt::Worker* const worker = self->worker;
+  come_in();
+  on_klt([&] {
+    for (int i = 0; i < 100; ++i) {
+      weft::rt::Klt* victim = weft::rt::take_begin(worker);
+      EXPECT_EQ(victim, nullptr);
+      if (victim != nullptr) weft::rt::take_retract(worker, victim);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));  // it may be coming here still
+    }
+  });
+  go_out();
+  EXPECT_EQ(self->worker, worker);
+  on_klt([&] {
+    weft::rt::Klt* victim;
+    while ((victim = weft::rt::take_begin(worker)) == nullptr) std::this_thread::yield();
+    EXPECT_EQ(victim, self);
+    EXPECT_EQ(tag(self), weft::rt::kNoTag);
+    weft::rt::take_retract(worker, self);
+  });
+  std::lock_guard hold(mutex);
+}
+
+TEST_F(MutexOwnInside, WhoeverForksWaits) {
+  std::atomic<bool> forked{false};
+  come_in();
+  std::thread other([&] {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    forked = true;
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(forked);
+  go_out();
+  other.join();
+}
+
+// Nobody looks for a note there: another tick comes.
+TEST_F(MutexOwnInside, ATickComesAgain) {
+  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  std::atomic<bool> flag{false};
+  Call sets([&] { flag = true; });
+  Call spins([&] {
+    const weft::rt::Klt* self = weft::rt::klt_self();
+    const uint32_t before = self->ticks;
+    come_in();
+    // Long enough for a spare KLT.
+    for (const uint64_t stop = weft_after(20 * kMs); self->ticks < before + 3 || weft_now() < stop;) {
+    }
+    EXPECT_FALSE(flag);
+    go_out();
+    while (!flag) {
+    }
+  });
+  weft_unit_t units[] = {spins.ult(), sets.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
 }
 
 }  // namespace

@@ -16,9 +16,8 @@ namespace weft::rt {
 
 struct Klt;
 
-// Set in every thread that has a record at its GS base. Exported for mutex_own.h.
-extern "C" __attribute__((tls_model("initial-exec"), visibility("default"))) thread_local bool
-    weft_rt_on_klt;
+// Set in every thread that has a record at its GS base.
+extern "C" __attribute__((tls_model("initial-exec"), visibility("hidden"))) thread_local bool weft_rt_on_klt;
 
 // Sets the calling thread's record; null removes it.
 void klt_register_set(Klt* klt) noexcept;
