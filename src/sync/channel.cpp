@@ -24,7 +24,7 @@ struct Channel {
   char* buffer;  // a ring
   // under the lock of the lists
   std::atomic<uint32_t> uses{0};
-  bool closed = false;
+  bool closed = false;  // then the lists are nobody's own
   size_t first = 0;
   std::atomic<size_t> filled{0};  // who is about to wait looks at it without the lock
   WaitQueue senders{};    // with room for none of them
@@ -38,6 +38,18 @@ struct Channel {
 
   size_t count() const noexcept { return filled.load(std::memory_order_relaxed); }
   void set_count(size_t n) noexcept { filled.store(n, std::memory_order_relaxed); }
+
+  // The same, and they are nobody's own from here on.
+  ListHold lock_for_good(const GuardedSection& section) noexcept {
+    const ListHold hold = lock(section);
+    uses.store(kNobodysOwn, std::memory_order_relaxed);
+    if (hold.word == &state) return {&state, 0, 0};
+    uint32_t own = section.worker->tag;
+    // It fails where somebody else is just taking them away, and waits for us.
+    if (!state.compare_exchange_strong(own, sync_bit::kQueue, std::memory_order_relaxed)) return hold;
+    list_unlock_own(section.worker);
+    return {&state, 0, 0};
+  }
 
   // The first free one. Precondition: there is one.
   char* add_slot() noexcept {
@@ -130,13 +142,16 @@ int wait_in(GuardedSection& section, const ListHold& hold, Channel& channel, Wai
 }
 
 // Most ULTs that exchange values belong to one worker, which then has the lists to itself, and wake and wait for one of its ring.
-// For them C1 to C3 without anything else.
+// For them C1 to C3 without anything else. Also L1 and L3 (README.md, "Lists that one worker has to itself") are the section's own.
 
-// False: nothing has happened. Guard up.
-[[gnu::always_inline]] inline bool is_own(const Worker* worker, const Channel& channel) noexcept {
-  if (!list_lock_own(worker, channel.state)) return false;
-  if (!channel.closed && channel.senders.head == nullptr && channel.senders.generation == process_generation) return true;
-  list_unlock_own(worker);
+// Behind the last look at it. For ThreadSanitizer, to which the guard is no atomic: pairs with the acquire in take_list_away().
+void is_done_with(Channel& channel) noexcept { san::release(&channel.state); }
+
+// In a section that began in `state`: until it ends, or the guard says no more than that it is up.
+[[gnu::always_inline]] inline bool is_own(const Worker* worker, Channel& channel) noexcept {
+  if (channel.state.load(std::memory_order_acquire) != worker->tag) return false;
+  if (channel.senders.head == nullptr && channel.senders.generation == process_generation) return true;
+  is_done_with(channel);
   return false;
 }
 
@@ -185,7 +200,7 @@ bool bad(weft_channel_t channel, const void* element) noexcept {
                                                    const void* element) noexcept {
   channel.receivers.remove(&receiver);
   channel.copy(receiver.element, element);
-  list_unlock_own(worker);
+  is_done_with(channel);
   wake_into_ring(worker, receiver);
   return guard_leave_ok(worker);
 }
@@ -195,7 +210,7 @@ bool bad(weft_channel_t channel, const void* element) noexcept {
   Unit* unit = klt_current();
   Unit* next = unit != nullptr && !unit_is(unit, flag::kInPlace) ? take_direct_successor(worker, unit) : nullptr;
   if (next == nullptr) {
-    list_unlock_own(worker);
+    is_done_with(channel);
     return leave_and(worker, channel, [element](Channel& c) { return receive(c, element, kNever, true); });
   }
   ChannelWaiter self;
@@ -203,7 +218,8 @@ bool bad(weft_channel_t channel, const void* element) noexcept {
   self.element = element;
   channel.receivers.push_back(&self);
   block(worker, unit, self);
-  switch_directly_and_release(worker, unit, next, &worker->marks->changing, 0, false);
+  is_done_with(channel);
+  switch_directly_and_release(worker, unit, next, &klt_self()->guard, kGuardUp, false);
   guard_leave(guard_worker());  // of another worker perhaps
   return self.closed ? WEFT_ERR_CLOSED : WEFT_OK;
 }
@@ -224,6 +240,7 @@ int weft_channel_create(size_t capacity, size_t size, weft_channel_t* channel) {
     delete made;
     return WEFT_ERR_NO_MEMORY;
   }
+  if (guard_in(&made->state) == kGuardDown) made->uses.store(kNobodysOwn, std::memory_order_relaxed);
   *channel = reinterpret_cast<weft_channel_t>(made);
   return WEFT_OK;
 }
@@ -249,16 +266,16 @@ int weft_channel_send(weft_channel_t channel, const void* element) {
   const auto any = [element](Channel& c) { return send(c, element, kNever, true); };
   Channel& c = *channel_of(channel);
   if (!klt_register_valid()) return any(c);
-  Worker* worker = guard_try_enter();
+  Worker* worker = guard_try_enter_in(&c.state);
   if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
   if (auto* receiver = static_cast<ChannelWaiter*>(c.receivers.head)) {
     if (wakes_into_ring(worker, *receiver)) return send_to_receiver(worker, c, *receiver, element);
   } else if (c.count() < c.capacity) {
     c.copy(c.add_slot(), element);
-    list_unlock_own(worker);
+    is_done_with(c);
     return guard_leave_ok(worker);
   }
-  list_unlock_own(worker);
+  is_done_with(c);
   return leave_and(worker, c, any);
 }
 
@@ -275,12 +292,12 @@ int weft_channel_receive(weft_channel_t channel, void* element) {
   const auto any = [element](Channel& c) { return receive(c, element, kNever, true); };
   Channel& c = *channel_of(channel);
   if (!klt_register_valid()) return any(c);
-  Worker* worker = guard_try_enter();
+  Worker* worker = guard_try_enter_in(&c.state);
   if (__builtin_expect(worker == nullptr || !is_own(worker, c), 0)) return leave_and(worker, c, any);
   if (c.count() == 0) return receive_by_switch(worker, c, element);
   c.copy(element, c.slot(0));
   drop_first(c);
-  list_unlock_own(worker);
+  is_done_with(c);
   return guard_leave_ok(worker);
 }
 
@@ -297,7 +314,7 @@ int weft_channel_close(weft_channel_t channel) {
   Channel& c = *channel_of(channel);
   GuardedSection section;
   WakeList wakes;
-  const ListHold hold = c.lock(section);
+  const ListHold hold = c.lock_for_good(section);
   const bool closed = c.closed;
   c.closed = true;
   turn_away(c.receivers, wakes);

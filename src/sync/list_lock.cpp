@@ -13,6 +13,8 @@ bool take_list_away(std::atomic<uint32_t>& state, uint32_t seen) noexcept {
   QueueBackoff backoff;
   // T3. Acquire, pairs with the release of the worker.
   while (marks.changing.load(std::memory_order_acquire) == mark_of(&state)) backoff.pause();
+  klt_wait_until_none_in(&state);
+  san::acquire(&state);
   return true;
 }
 
