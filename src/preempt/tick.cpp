@@ -32,13 +32,19 @@ void tick_without_worker(Klt* self) noexcept {
   if (preempt_relays()) preempt_check_leader();
 }
 
-// The guard is up: whoever lowers it finds the note.
+// In a section of mutex_own.h.
+bool is_in_own_code(const Klt* self) noexcept {
+  return self->own.load(std::memory_order_relaxed)->mutex.load(std::memory_order_relaxed) != 0;
+}
+
+// The guard is up: whoever lowers it finds the note; in a section of the program's own code only if that unlocks.
 void tick_inside(Klt* self, uint32_t guard) noexcept {
   Worker* worker = self->worker.load(std::memory_order_relaxed);
   if (worker == nullptr) return tick_without_worker(self);
   if (klt_current() != nullptr) {
     self->attention.fetch_or(attention::kPreempt, std::memory_order_relaxed);
     if (preempt_relays()) preempt_relay_noted(self, worker);
+    if (is_in_own_code(self)) preempt_arm_soon(self);
   } else if (guard == kGuardResting) {
     preempt_rest(worker);  // preempt_goes_on() comes when it wakes
   } else {
@@ -78,7 +84,8 @@ bool passed_on(Klt* self, const siginfo_t* info) noexcept {
     return false;
   }
   const uint32_t guard = before->guard.load(std::memory_order_relaxed);
-  if (guard != kGuardDown) {
+  const bool inside = guard != kGuardDown || is_in_own_code(before);
+  if (inside) {
     tick_inside(before, guard);
   } else {
     klt_register_store32<kKltGuard>(kGuardUp);
@@ -89,7 +96,7 @@ bool passed_on(Klt* self, const siginfo_t* info) noexcept {
     if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
   }
   store_errno(error);
-  return guard == kGuardDown;
+  return !inside;
 }
 
 // The C library's way back from a handler, two instructions: the stack pointer is at the frame there.
@@ -106,11 +113,6 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
 [[gnu::always_inline]] inline bool is_way_back(uintptr_t ip) noexcept {
   return (ip >= reinterpret_cast<uintptr_t>(__start_weft_tick) &&
           ip < reinterpret_cast<uintptr_t>(__stop_weft_tick)) || restorer.has(ip);
-}
-
-// A section of mutex_own.h.
-bool is_in_own_code() noexcept {
-  return klt_self()->own.load(std::memory_order_relaxed)->mutex.load(std::memory_order_relaxed) != 0;
 }
 
 // What was interrupted may never come to Weft again by itself.
@@ -131,8 +133,7 @@ bool is_in_own_code() noexcept {
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
-  // Nobody looks for a note at the end of a section in the program's own code.
-  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP])) || is_in_own_code()) return tick_later();
+  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
   if (!handle(info, frame)) return;
   // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
   // for the next time that the ULT lowers its guard, as ever.

@@ -15,8 +15,8 @@
 #include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 #include "sync/mutex.hpp"
-#include "weft/block.h"
 #include "unit/unit.hpp"
+#include "weft/block.h"
 #include "weft/sync.hpp"
 
 namespace {
@@ -353,7 +353,21 @@ TEST_F(MutexOwnInside, WhoeverForksWaits) {
   other.join();
 }
 
-// Nobody looks for a note there: another tick comes.
+// Acted on by the unlock, where one comes.
+TEST_F(MutexOwnInside, ATickIsNoted) {
+  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  const weft::rt::Klt* self = weft::rt::klt_self();
+  const uint32_t before = self->ticks;
+  come_in();
+  while (self->ticks == before) {
+  }
+  EXPECT_NE(self->attention & weft::rt::attention::kPreempt, 0u);
+  go_out();
+  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
+}
+
+// Who locks looks for no note: another tick comes.
 TEST_F(MutexOwnInside, ATickComesAgain) {
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
   ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
