@@ -1,17 +1,18 @@
-// timer_lateness: `n` ULTs sleep until random deadlines, again and again, for `for` seconds, so that
-// `rate` deadlines per second come due in all: every ULT has one at a random point of each period of
-// n/rate seconds. Those that have no deadline in the measured time sleep all through it.
+// timer_lateness: `n` ULTs sleep until random deadlines, again and again, for `for` seconds, so
+// that `rate` deadlines per second come due in all: every ULT has one at a random point of each
+// period of n/rate seconds. Those that have no deadline in the measured time sleep all through it.
 //
-// what=p50, p99, max: how late they ran, us. what=cpu: CPU time of the process meanwhile, per cent of
-// one core. what=cpu_beyond: less the CPU time of as many wake-ups without sleeping: the same ULTs
-// yield. floors.hpp adds what the kernel's own timers do at the same rate; what=cpu_beyond_nanosleep:
-// less that of nanosleep, the cheapest way to wake so often.
+// what=p50, p99, max: how late they ran, us. what=cpu: CPU time of the process meanwhile, per cent
+// of one core. what=cpu_beyond: less the CPU time of as many wake-ups without sleeping: the same
+// ULTs yield. floors.hpp adds what the kernel's own timers do at the same rate;
+// what=cpu_beyond_nanosleep: less that of nanosleep, the cheapest way to wake so often. All of
+// these take turns of a quarter of a second, because what a wake-up costs drifts within seconds by
+// more than they differ.
 #ifndef WEFT_BENCH_TIMER_LATENESS_KERNEL_HPP
 #define WEFT_BENCH_TIMER_LATENESS_KERNEL_HPP
 
 #include <algorithm>
 #include <atomic>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -61,43 +62,76 @@ class Lateness {
   std::atomic<size_t> used_{0};
 };
 
-struct Plan {
-  size_t ults;
-  double rate;
-  uint64_t start, end;  // of the measured time
-  size_t expected() const {
-    return static_cast<size_t>(rate * static_cast<double>(end - start) / kSecond);
+// Who is measured when: `of` kinds take turns, each `seconds` in all. Time without the turns of the
+// others counts from 0.
+struct Turns {
+  static constexpr uint64_t kLength = kSecond / 4;
+
+  uint64_t start;
+  uint64_t seconds;
+  unsigned of;
+
+  uint64_t when(unsigned kind, uint64_t time) const {
+    return start + (time / kLength * of + kind) * kLength + time % kLength;
   }
-  size_t room() const { return expected() * 3 / 2 + 1000; }
+  uint64_t own_end() const { return seconds * kSecond; }
+  uint64_t end() const { return start + own_end() * of; }
 };
 
-// CPU time of the process from `start` to `end`, seen from a kernel thread that sleeps otherwise.
+// CPU time of the process in the turns of each kind, seen from a kernel thread that sleeps
+// otherwise.
 class CpuMeter {
  public:
   template <class Check>
-  CpuMeter(uint64_t start, uint64_t end, Check check_start) {
-    thread_ = std::thread([this, start, end, check_start] {
-      klt_sleep_until(start);
+  CpuMeter(const Turns& turns, Check check_start) : used_(turns.of) {
+    thread_ = std::thread([this, turns, check_start] {
+      klt_sleep_until(turns.start);
       check_start();
-      const double before = cpu_s();
-      klt_sleep_until(end);
-      used_ = cpu_s() - before;
+      double before = cpu_s();
+      for (uint64_t turn = 0; turn < turns.own_end() / Turns::kLength * turns.of; ++turn) {
+        klt_sleep_until(turns.start + (turn + 1) * Turns::kLength);
+        const double now = cpu_s();
+        used_[turn % turns.of] += now - before;
+        before = now;
+      }
     });
   }
-  double used() {
-    thread_.join();
-    return used_;
-  }
+  void finish() { thread_.join(); }
+  double used(unsigned kind) const { return used_.at(kind); }
 
  private:
   std::thread thread_;
-  double used_ = 0;
+  std::vector<double> used_;
 };
+
+// No others: a library is measured alone. See floors.hpp for those that are.
+struct NoFloors {
+  static constexpr unsigned kKinds = 0;
+  void start(const Setup&, const Turns&) {}
+  void report(const Setup&, const CpuMeter&, double) {}
+};
+
+// Room for as many deadlines as there may be at that rate.
+inline size_t room_for(double rate, uint64_t seconds) {
+  return static_cast<size_t>(rate * static_cast<double>(seconds)) * 3 / 2 + 1000;
+}
+
+// In [0, 1), independent for each pair (the output function of SplitMix64). Generators with
+// neighbouring seeds would spread the deadlines evenly, so that no two of them came due in one
+// wake-up.
+inline double uniform(uint64_t seed, uint64_t turn) {
+  uint64_t x = (seed + (turn << 32) + 1) * 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
 
 template <class Lib>
 struct Sleepers {
-  const Plan plan;
-  Lateness late{plan.room()};
+  const Turns turns;
+  const unsigned kind;  // whose turn is theirs
+  const double period;
+  Lateness late;
   std::atomic<size_t> asleep{0};
 
   struct Member {
@@ -109,18 +143,15 @@ struct Sleepers {
   static void run(void* arg) {
     const auto& me = *static_cast<Member*>(arg);
     Sleepers& all = *me.all;
-    const double period = kSecond * static_cast<double>(all.plan.ults) / all.plan.rate;
-    std::minstd_rand random(static_cast<unsigned>(me.seed * 7919 + 1));
-    random.discard(3);
-    std::uniform_real_distribution<double> somewhere(0, 1);
     all.asleep.fetch_add(1, std::memory_order_relaxed);
     for (uint64_t turn = 0;; ++turn) {
-      const double at = (static_cast<double>(turn) + somewhere(random)) * period;
-      const uint64_t deadline = all.plan.start + static_cast<uint64_t>(at);
-      if (deadline >= all.plan.end) {
-        Lib::sleep_until(all.plan.end + kSecond / 5);  // not before all has been measured
+      const auto at =
+          static_cast<uint64_t>((static_cast<double>(turn) + uniform(me.seed, turn)) * all.period);
+      if (at >= all.turns.own_end()) {
+        Lib::sleep_until(all.turns.end() + kSecond / 5);  // not before all has been measured
         return;
       }
+      const uint64_t deadline = all.turns.when(all.kind, at);
       Lib::sleep_until(deadline);
       const uint64_t now = now_ns();
       check(now >= deadline, "woken before the deadline");
@@ -187,48 +218,51 @@ double cost_of_yield(Lib& lib, const Setup& setup, size_t ults, size_t wakes) {
   return all.cpu / static_cast<double>(turns * ults);
 }
 
-template <class Lib>
-void measure_sleepers(Lib& lib, const Setup& setup, double nanosleep_cpu) {
+template <class Lib, class Floors>
+void measure_sleepers(Lib& lib, const Setup& setup) {
   const auto ults = static_cast<size_t>(setup.number("n"));
   const auto seconds = static_cast<uint64_t>(setup.number("for"));
   const auto rate = static_cast<double>(setup.number("rate"));
   // Time to create them all before the first deadline: 20 us each.
-  const uint64_t begin = now_ns() + kSecond / 2 + ults * 20'000;
-  Sleepers<Lib> all{.plan = {ults, rate, begin, begin + seconds * kSecond}};
+  const Turns turns{now_ns() + kSecond / 2 + ults * 20'000, seconds, Floors::kKinds + 1};
+  Sleepers<Lib> all{.turns = turns,
+                    .kind = Floors::kKinds,
+                    .period = kSecond * static_cast<double>(ults) / rate,
+                    .late = Lateness(room_for(rate, seconds))};
   std::vector<typename Sleepers<Lib>::Member> members(ults);
   for (size_t i = 0; i < ults; ++i) {
     members[i].all = &all;
     members[i].seed = i;
   }
-  CpuMeter meter(all.plan.start, all.plan.end, [&] {
+  CpuMeter meter(turns, [&] {
     check(all.asleep.load() == ults, "all have started before the first deadline");
   });
+  Floors floors;
+  floors.start(setup, turns);
   start<Lib, Sleepers<Lib>::run>(lib, setup, members);
   for (auto& member : members) {
     lib.join(member.handle);
   }
-  const double cpu = meter.used();
-  const double yields = static_cast<double>(all.late.size()) *
-                        cost_of_yield(lib, setup, ults, all.late.size());
+  meter.finish();
+  const double cpu = meter.used(Floors::kKinds);
+  const double yields =
+      static_cast<double>(all.late.size()) * cost_of_yield(lib, setup, ults, all.late.size());
   const double percent = 100 / static_cast<double>(seconds);
   all.late.report(setup, "", cpu);
   setup.report("%", {cpu * percent, cpu}, {{"what", "cpu"}});
   setup.report("%", {(cpu - yields) * percent, cpu}, {{"what", "cpu_beyond"}});
-  if (nanosleep_cpu > 0) {
-    setup.report("%", {cpu * percent - nanosleep_cpu, cpu}, {{"what", "cpu_beyond_nanosleep"}});
-  }
+  floors.report(setup, meter, cpu * percent);
 }
 
 inline Setup timer_setup(int argc, char** argv) {
   return Setup(argc, argv, {{"n", "100000"}, {"rate", "1000"}, {"for", "5"}});
 }
 
-// nanosleep_cpu: per cent; 0: not measured in this process.
-template <class Lib>
-int timer_lateness(const Setup& setup, double nanosleep_cpu = 0) {
+template <class Lib, class Floors = NoFloors>
+int timer_lateness(const Setup& setup) {
   Lib lib;
   lib.init(setup.workers(), setup.workers() == 1 ? Mode::kPlain : Mode::kPinned, 0);
-  measure_sleepers(lib, setup, nanosleep_cpu);
+  measure_sleepers<Lib, Floors>(lib, setup);
   lib.finalize();
   return 0;
 }

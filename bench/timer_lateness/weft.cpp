@@ -3,6 +3,5 @@
 
 int main(int argc, char** argv) {
   const bench::Setup setup = bench::timer_setup(argc, argv);
-  const double nanosleep = bench::report_floors(setup);
-  return bench::timer_lateness<bench::Weft>(setup, nanosleep);
+  return bench::timer_lateness<bench::Weft, bench::KernelFloors>(setup);
 }
