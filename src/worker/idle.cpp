@@ -31,11 +31,14 @@ void for_each_other(Worker* self, F&& f) noexcept {
   }
 }
 
-void tell_hunger(Worker* victim) noexcept {
+// False: nobody carries it. Whoever does next sees that we are hungry (set_carrier()).
+bool tell_hunger(Worker* victim) noexcept {
   Klt* klt = victim->carrier.load(std::memory_order_acquire);
-  if (klt == nullptr) return;
-  if ((klt->attention.load(std::memory_order_relaxed) & attention::kHungry) != 0) return;
-  klt->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
+  if (klt == nullptr) return false;
+  if ((klt->attention.load(std::memory_order_relaxed) & attention::kHungry) == 0) {
+    klt->attention.fetch_or(attention::kHungry, std::memory_order_seq_cst);
+  }
+  return true;
 }
 
 // Orders for this worker itself, that it can carry out now.
@@ -114,7 +117,10 @@ struct Search {
     bool stays = false;
     for_each_other(worker, [&](Worker* victim) {
       if (!victim->lane.has_private()) return;
-      if (victim->lane.has_private_besides_one()) return tell_hunger(victim);
+      if (victim->lane.has_private_besides_one()) {
+        tell_hunger(victim);
+        return;
+      }
       const Single seen{victim, victim->lane.ring_head.load(std::memory_order_relaxed)};
       if (first.victim == nullptr) first = seen;
       if (seen.victim != single.victim || seen.head != single.head) return;
@@ -265,8 +271,9 @@ bool sleep_until_woken(Worker* worker, bool thief, F&& finds) noexcept {
   runtime.sleepers.fetch_add(1, std::memory_order_seq_cst);
   worker->asleep.store(thief ? Sleep::kAsleepThief : Sleep::kAsleep, std::memory_order_seq_cst);
   if (thief) {
-    for_each_other(worker, tell_hunger);
-    membarrier_all();
+    bool others = false;
+    for_each_other(worker, [&others](Worker* victim) { others |= tell_hunger(victim); });
+    if (others) membarrier_all();
   }
   const bool something = finds() || (thief && !lanes_empty(worker));
   const bool due = !something && !sleep_watching(worker);

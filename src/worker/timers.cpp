@@ -178,18 +178,19 @@ uint64_t timers_unwatched() noexcept {
 }
 
 uint64_t timers_watch(Worker* worker) noexcept {
-  const Two two = two_earliest();
-  if (two.first == kNever) return kNever;
+  const uint64_t earliest = timers_earliest();
+  if (earliest == kNever) return kNever;
   uint64_t until = kNever;
   watch.lock.lock();
-  Watch::Sleeper& later = watch.later();
-  if (two.first < watch.first()) {
+  if (earliest < watch.first()) {
+    until = earliest;
+  } else if (const Two two = two_earliest(); two.first < watch.first()) {
     until = two.first;
-  } else if (two.second < later.wakes()) {
+  } else if (two.second < watch.later().wakes()) {
     until = two.second;
   }
   // Whoever was to wake later than both still does so, and finds nothing to do.
-  if (until != kNever) later.set(worker, until);
+  if (until != kNever) watch.later().set(worker, until);
   watch.lock.unlock();
   return until;
 }

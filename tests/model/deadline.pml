@@ -157,6 +157,12 @@ inline timers_watch() {
   look_at_heaps();
 #endif
   atomic { !lock -> lock = 1 };
+#ifndef LOOK_BEFORE_COUNTING
+  if
+  :: first == NEVER || (first < wakes_at[0] && first < wakes_at[1]) -> skip
+  :: else -> look_at_heaps()  // the second as well
+  fi;
+#endif
   d_step {
     v = (wakes_at[0] < wakes_at[1] -> 1 : 0);
     until[w] = NEVER;
