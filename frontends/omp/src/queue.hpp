@@ -19,6 +19,11 @@ namespace weft::omp {
 bool queue_push(Member& member, Task* task);
 // Owner. The newest, if it may run: null: there is none, or the newest may not.
 Task* queue_pop(Member& member, bool descendants_only);
+// Owner. False: nothing can be popped.
+inline bool queue_is_busy(const Member& member) {
+  const Queue& queue = member.queue;
+  return queue.tail.load(std::memory_order_relaxed) != queue.head.load(std::memory_order_relaxed);
+}
 // Anybody. The oldest.
 Task* queue_steal(Queue& queue);
 inline bool queue_has_tasks(const Queue& queue) {

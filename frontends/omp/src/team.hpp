@@ -52,6 +52,8 @@ struct alignas(64) Thread {
   FreeBlock* blocks[kBlockClasses] = {};
   unsigned block_counts[kBlockClasses] = {};
   uint64_t random = 0;
+  unsigned no_offers = 0;      // wait.hpp: in so many of its waits to come it lets nobody go first
+  unsigned no_clock = 0;       // and in so many of those in which it does it does not look for how long
   // pushed by the LLVM layer, for the next region only; 0, -1: nothing
   int push_threads = 0;
   int push_bind = 0;

@@ -1,5 +1,11 @@
 // wait.hpp: how a thread of a team waits: it runs tasks, looks again for a moment, then sleeps.
 //
+// Of a team with more threads than workers it does not look: others of the team wait for its worker. But before it sleeps, and
+// before it asks what the others have queued, it lets those go first, a few times. Most often what it waits for has come true
+// meanwhile, and nobody has to be put to sleep and woken, nor reads what the others' workers write all the time. Where one of them
+// has kept the worker for long, the next waits sleep at once: it is not waited for soon, and who is woken at the end of a barrier
+// runs in the order of the numbers, which pipelines want.
+//
 //   sleeper                              waker
 //   S1 parked = 1; team.parked + 1       W1 makes it true what the sleeper waits for
 //   S2 full fence                        W2 full fence
@@ -17,8 +23,10 @@
 // them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3.
 #pragma once
 
+#include "arch/cycles.hpp"
 #include "arch/pause.hpp"
 #include "os/clock.hpp"
+#include "queue.hpp"
 #include "team.hpp"
 
 namespace weft::omp {
@@ -63,6 +71,46 @@ bool worker_is_wanted();
 inline constexpr uint32_t kParkedForTasks = 1;  // also tasks that it may run
 inline constexpr uint32_t kParkedForOwn = 2;    // only what it waits for
 
+// So often a thread lets others go first. On two workers, near each other or far, 8 were too few for a barrier with a task of each of
+// eight threads, and 32 gained no more.
+inline constexpr unsigned kOffers = 16;
+// Some 30 µs: longer than many who wait as well, shorter than the shortest slice of one who spins.
+inline constexpr int64_t kLongTurn = 80'000;  // cycles
+inline constexpr unsigned kNoOffers = 256;     // waits
+inline constexpr unsigned kNoClock = 7;        // waits: to look twice takes a third of what an offer does
+
+inline unsigned offers_of(const Member& member, unsigned rounds) {
+  if (rounds != 0) return 0;
+  if (member.thread->no_offers == 0) return kOffers;
+  --member.thread->no_offers;
+  return 0;
+}
+
+// The first one: returns how many are left.
+inline unsigned offer_by_clock(Thread& thread) {
+  const uint64_t before = rt::cycle_count();
+  weft_yield();
+  if (static_cast<int64_t>(rt::cycle_count() - before) >= kLongTurn) {
+    thread.no_offers = kNoOffers;
+    return 0;
+  }
+  thread.no_clock = kNoClock;
+  return kOffers - 1;
+}
+
+inline unsigned offer_worker(const Member& member, unsigned offers) {
+  if (!worker_is_wanted()) {
+    rt::cpu_pause();
+    return offers - 1;
+  }
+  if (offers == kOffers) {
+    if (member.thread->no_clock == 0) return offer_by_clock(*member.thread);
+    --member.thread->no_clock;
+  }
+  weft_yield();
+  return offers - 1;
+}
+
 class Parking {
  public:
   Parking(Member& member, Work work);  // S1, S2
@@ -89,10 +137,16 @@ template <class Done>
 void wait_until(Member& member, Work work, Done done) {
   unsigned rounds = 0;
   unsigned most = rounds_before_sleep(member);
+  unsigned offers = offers_of(member, most);
   IdleTime idle;
   bool searching = false;
   uint64_t since = 0;  // it looks on, or sleeps, in a team that may look at all; 0: no
   while (!done()) {
+    if (offers != 0 && (work == Work::kIdle || !queue_is_busy(member))) {
+      offers = offer_worker(member, offers);
+      idle.looked();
+      continue;
+    }
     if (work != Work::kNone && run_one(member, work, searching)) {
       searching = false;
       rounds = 0;
@@ -109,6 +163,7 @@ void wait_until(Member& member, Work work, Done done) {
       most = rounds + kLookOn;
       continue;
     }
+    offers = 0;  // from now on it may be the one that searches
     Parking parking(member, work);
     if (done() || (work != Work::kNone && may_find_work(member, work))) {
       if (parking.cancel()) searching = true;
