@@ -48,15 +48,15 @@ template <bool leaves, uint32_t kFlags>
   // Acquire, pairs with the release of a writer.
   bool done = (state.load(std::memory_order_acquire) & kFlags) == counted;
   const uint64_t seen = count.load(std::memory_order_relaxed);
-  if constexpr (leaves) {
+  // Most often it is the only one here. Release, pairs with the acquire in take_read_counts().
+  if (__builtin_expect(done && seen == (leaves ? key + kOne : key), 1)) {
+    count.store(leaves ? key : key + kOne, std::memory_order_release);
+  } else if constexpr (leaves) {
     done = done && is_of(seen, key) && seen >= kOne;
-    // Release, pairs with the acquire in take_read_counts().
-    if (__builtin_expect(done, 1)) count.store(seen - kOne, std::memory_order_release);
+    if (done) count.store(seen - kOne, std::memory_order_release);
   } else {
     done = done && (is_of(seen, key) ? seen < kMost << kShift : seen < kOne);
-    if (__builtin_expect(done, 1)) {
-      count.store((is_of(seen, key) ? seen : key) + kOne, std::memory_order_release);
-    }
+    if (done) count.store((is_of(seen, key) ? seen : key) + kOne, std::memory_order_release);
   }
   // Release, pairs with the acquire in take_read_counts(). The last access of a reader that leaves.
   marks.changing.store(0, std::memory_order_release);
