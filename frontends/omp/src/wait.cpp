@@ -64,6 +64,17 @@ bool worker_is_wanted() {
   return front::others_wait();
 }
 
+unsigned offer_by_clock(const Member& member) {
+  const uint64_t before = rt::now_ns();
+  weft_yield();
+  if (rt::now_ns() - before >= kLongTurn) {
+    member.thread->no_offers = kNoOffers;
+    return 0;
+  }
+  member.thread->no_clock = kNoClock;
+  return kOffers - 1;
+}
+
 Parking::Parking(Member& member, Work work) : member_(member) {
   const bool for_tasks = work == Work::kAny || work == Work::kIdle;
   // Release: Thread::unit, which a waker reads.

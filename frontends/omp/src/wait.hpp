@@ -1,7 +1,8 @@
 // wait.hpp: how a thread of a team waits: it runs tasks, looks again for a moment, then sleeps.
 //
 // Of a team with more threads than workers it does not look: others of the team wait for its worker. But before it sleeps, and
-// before it asks what the others have queued, it lets those go first, a few times. Most often what it waits for has come true
+// before it asks what the others have queued, it lets those go first, a few times (where nobody waits there, it pauses instead,
+// half a microsecond in all; so it does wherever it does not look). Most often what it waits for has come true
 // meanwhile, and nobody has to be put to sleep and woken, nor reads what the others' workers write all the time. Where one of them
 // has kept the worker for long, the next waits sleep at once: it is not waited for soon, and who is woken at the end of a barrier
 // runs in the order of the numbers, which pipelines want.
@@ -23,7 +24,6 @@
 // them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3.
 #pragma once
 
-#include "arch/cycles.hpp"
 #include "arch/pause.hpp"
 #include "os/clock.hpp"
 #include "queue.hpp"
@@ -74,10 +74,10 @@ inline constexpr uint32_t kParkedForOwn = 2;    // only what it waits for
 // So often a thread lets others go first. On two workers, near each other or far, 8 were too few for a barrier with a task of each of
 // eight threads, and 32 gained no more.
 inline constexpr unsigned kOffers = 16;
-// Some 30 µs: longer than many who wait as well, shorter than the shortest slice of one who spins.
-inline constexpr int64_t kLongTurn = 80'000;  // cycles
+// Longer than many who wait as well, shorter than the shortest slice of one who spins.
+inline constexpr uint64_t kLongTurn = 30'000;  // ns
 inline constexpr unsigned kNoOffers = 256;     // waits
-inline constexpr unsigned kNoClock = 7;        // waits: to look twice takes a third of what an offer does
+inline constexpr unsigned kNoClock = 31;       // waits: to look takes as long as some offers
 
 inline unsigned offers_of(const Member& member, unsigned rounds) {
   if (rounds != 0) return 0;
@@ -86,17 +86,8 @@ inline unsigned offers_of(const Member& member, unsigned rounds) {
   return 0;
 }
 
-// The first one: returns how many are left.
-inline unsigned offer_by_clock(Thread& thread) {
-  const uint64_t before = rt::cycle_count();
-  weft_yield();
-  if (static_cast<int64_t>(rt::cycle_count() - before) >= kLongTurn) {
-    thread.no_offers = kNoOffers;
-    return 0;
-  }
-  thread.no_clock = kNoClock;
-  return kOffers - 1;
-}
+// The first one, now and then. Returns how many are left.
+unsigned offer_by_clock(const Member& member);
 
 inline unsigned offer_worker(const Member& member, unsigned offers) {
   if (!worker_is_wanted()) {
@@ -104,7 +95,7 @@ inline unsigned offer_worker(const Member& member, unsigned offers) {
     return offers - 1;
   }
   if (offers == kOffers) {
-    if (member.thread->no_clock == 0) return offer_by_clock(*member.thread);
+    if (member.thread->no_clock == 0) return offer_by_clock(member);
     --member.thread->no_clock;
   }
   weft_yield();
