@@ -16,7 +16,7 @@ void homes_give();
 int home_of(unsigned worker);
 
 // The caller's worker goes home, if it is at the home of another one that is there too. Whoever carries it may be moved afterwards
-// as before. Context: a ULT that has slept, or looks on.
+// as before. Context: a ULT that has slept, looks on, or has let others go first.
 void go_home();
 
 }  // namespace weft::omp

@@ -67,6 +67,8 @@ bool worker_is_wanted() {
 unsigned offer_by_clock(const Member& member) {
   const uint64_t before = rt::now_ns();
   weft_yield();
+  // Two workers that have come to one CPU sleep there too seldom to be moved by the kernel.
+  if (!is_crowded(member)) go_home();
   if (rt::now_ns() - before >= kLongTurn) {
     member.thread->no_offers = kNoOffers;
     return 0;

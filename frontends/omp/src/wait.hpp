@@ -86,7 +86,7 @@ inline unsigned offers_of(const Member& member, unsigned rounds) {
   return 0;
 }
 
-// The first one, now and then. Returns how many are left.
+// The first one, now and then; looks whether the worker is where it should be, as well. Returns how many are left.
 unsigned offer_by_clock(const Member& member);
 
 inline unsigned offer_worker(const Member& member, unsigned offers) {
