@@ -178,13 +178,15 @@ uint64_t timers_unwatched() noexcept {
 }
 
 uint64_t timers_watch(Worker* worker) noexcept {
-  const uint64_t earliest = timers_earliest();
-  if (earliest == kNever) return kNever;
+  Two two{timers_earliest(), kNever};
+  if (two.first == kNever) return kNever;
+  // All heaps, one after the other: not under the lock.
+  const bool watched = watch.first() <= two.first;
+  if (watched) two = two_earliest();
   uint64_t until = kNever;
   watch.lock.lock();
-  if (earliest < watch.first()) {
-    until = earliest;
-  } else if (const Two two = two_earliest(); two.first < watch.first()) {
+  if (!watched && two.first >= watch.first()) two = two_earliest();  // somebody has been faster: the second is to be watched
+  if (two.first < watch.first()) {
     until = two.first;
   } else if (two.second < watch.later().wakes()) {
     until = two.second;

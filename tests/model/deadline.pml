@@ -155,14 +155,20 @@ inline timers_news() {
 inline timers_watch() {
 #ifndef LOOK_BEFORE_COUNTING
   look_at_heaps();
+  is_watched(first);
+  if
+  :: hit && first < NEVER -> look_at_heaps()  // the second as well
+  :: else
+  fi;
 #endif
   atomic { !lock -> lock = 1 };
 #ifndef LOOK_BEFORE_COUNTING
   if
-  :: first == NEVER || (first < wakes_at[0] && first < wakes_at[1]) -> skip
-  :: else -> look_at_heaps()  // the second as well
+  :: !hit && first < NEVER && !(first < wakes_at[0] && first < wakes_at[1]) -> look_at_heaps()
+  :: else
   fi;
 #endif
+  hit = 0;
   d_step {
     v = (wakes_at[0] < wakes_at[1] -> 1 : 0);
     until[w] = NEVER;
