@@ -135,7 +135,6 @@ void count_starting(int by) noexcept {
 }
 
 void learn() noexcept {
-  thread_pointer_setup();
   identity_mark_setup();
   const char* lacks = c_library_find().lacks;
   if (lacks == nullptr) values_learn();

@@ -10,6 +10,7 @@
 #include <new>
 #include <type_traits>
 
+#include "arch/thread_pointer.hpp"
 #include "base/check.hpp"
 #include "identity/identity.hpp"
 #include "inspect/dump.hpp"
@@ -306,6 +307,7 @@ int start(const weft_options_t* wishes) try {
   stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark, pages});
   unit_setup(pages);
   overflow_install();
+  thread_pointer_setup();
   klt_set_spare_limit(static_cast<unsigned>(options.klt_spare));
   identity_set_most(static_cast<unsigned>(options.identity_limit));
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
