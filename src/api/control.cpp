@@ -6,7 +6,7 @@
 #include "klt/guard.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
-#include "worker/identity.hpp"
+#include "worker/straight.hpp"
 #include "worker/runtime.hpp"
 #include "worker/timers.hpp"
 #include "worker/watch.hpp"
@@ -83,25 +83,14 @@ bool take_ready(Worker* worker, Unit* target) noexcept {
 
 namespace {
 
-bool may_change_identity(const Unit* unit) noexcept {
-  return (unit_attributes(unit) & (kDirectWays & ~flag::kOwnState)) == flag::kDirect;
-}
-
-// The direct way where one of the two has an identity of its own: the thread pointer is written once.
-[[gnu::noinline]] bool yield_to_identity(Worker* worker, Unit* unit) noexcept {
+// The direct way where one of the two has an identity of its own, or is at home here.
+[[gnu::noinline]] bool yield_straight(Worker* worker, Unit* unit) noexcept {
   Unit* next = worker->lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-  if (next == nullptr || !unit_is(next, flag::kOwnState) || is_schedulers_turn(switches) || !may_change_identity(unit) ||
-      !worker->direct || !worker->lane.forks_empty() || !may_change_identity(next) ||
-      next->state.load(std::memory_order_relaxed) != UnitState::kReady ||
-      (next->host->captive != nullptr && next->host->captive != klt_self())) {
-    return false;
-  }
+  if (next == nullptr || is_schedulers_turn(switches) || !may_go_straight(worker, unit, next)) return false;
   worker->lane.rotate_private(unit);
   worker->stats.switches.store(switches, std::memory_order_relaxed);
-  thread_pointer_set(next->identity->thread_pointer);
-  switch_directly(worker, unit, next);
-  put_on_identity(unit);  // it may be a scheduler that has resumed it
+  go_straight(worker, unit, next);
   come_back(unit);
   return true;
 }
@@ -116,7 +105,9 @@ bool may_change_identity(const Unit* unit) noexcept {
   }
   Unit* unit = klt_current();
   if (is_ult(unit)) {
-    if (__builtin_expect(unit_is(unit, flag::kOwnState), 0) && yield_to_identity(worker, unit)) return;
+    // A front-end's does not overtake what others have sent here: front::yield().
+    const bool may = (unit_attributes(unit) & (flag::kDirect | flag::kFront)) == flag::kDirect;
+    if (may && yield_straight(worker, unit)) return;
     obey_cancellation(worker, unit);
     bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit);
     if (!leave) {

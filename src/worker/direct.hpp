@@ -5,7 +5,8 @@
 // nobody can take it out before, since the ring is this worker's, and the guard is up until the other one lowers
 // it. One that waits is given to whoever wakes it by a store behind the last use of its stack.
 //
-// A unit that has once left otherwise is marked `kDirect` if only `kHomed`, which others set, can change that.
+// A unit that has once left otherwise is marked `kDirect` if only `kHomed`, which others set, can change that. Pinned ones are marked
+// as well, and homed: straight.hpp is for them.
 #pragma once
 
 #include "arch/context.hpp"
@@ -40,7 +41,8 @@ inline void mark_if_direct(Unit* unit) noexcept {
     return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
   if (unit_is(host, flag::kPrimary) && leaves_its_klt()) return;  // see leave_its_klt()
-  if (unit_is(unit, flag::kPinned | flag::kWatched) || unit_owns(host, own::kFp) || !in_lane(unit)) return;
+  if (unit_is(unit, flag::kPrimary | flag::kWatched) || unit_owns(host, own::kFp) || !in_lane(unit)) return;
+  if (unit_is(unit, flag::kPinned) && !unit->homed.load(std::memory_order_relaxed)) return;
   if (unit != host && unit_is(host, flag::kOwnState)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
   unit->flags.set(flag::kDirect);

@@ -114,7 +114,7 @@ inline void waiter_init(const Worker* worker, Waiter& waiter, WaitKind kind, con
 // looks at each step, nor where the unit is its worker's in a roundabout way.
 void note_pinned(const Worker* worker, Waiter& waiter) noexcept;
 inline void note_whether_it_stays(const Worker* worker, Waiter& waiter) noexcept {
-  if (__builtin_expect(unit_is(waiter.unit, flag::kDirect), 1)) return;
+  if (__builtin_expect((unit_attributes(waiter.unit) & (flag::kDirect | kHomedAttribute)) == flag::kDirect, 1)) return;
   if (unit_is(waiter.unit->host, flag::kPinned) && !waiter.contended) note_pinned(worker, waiter);
 }
 // Waits the locked way. Precondition: it is in the list, whose lock the caller holds. Returns the worker that

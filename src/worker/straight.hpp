@@ -1,0 +1,35 @@
+// straight.hpp: the direct way (direct.hpp) of those for whom it takes a little more: that have an identity of their own, or that are
+// homed, at the worker that runs them.
+#pragma once
+
+#include "worker/direct.hpp"
+#include "worker/identity.hpp"
+
+namespace weft::rt {
+
+[[gnu::always_inline]] inline bool belongs_into_ring(const Worker* worker, const Unit* unit) noexcept {
+  const uint32_t ways = unit_attributes(unit) & (flag::kDirect | flag::kExceptions | kHomedAttribute);
+  return ways == flag::kDirect || (ways == (flag::kDirect | kHomedAttribute) &&
+                                   unit->pool.load(std::memory_order_relaxed) == &worker->lane);
+}
+
+// Precondition: the next one is in the ring.
+[[gnu::always_inline]] inline bool may_go_straight(const Worker* worker, const Unit* unit, const Unit* next) noexcept {
+  return belongs_into_ring(worker, unit) && belongs_into_ring(worker, next) && worker->direct &&
+         worker->lane.forks_empty() && (unit_is(unit, flag::kOwnState) || !has_exceptions()) &&
+         next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
+         (next->host->captive == nullptr || next->host->captive == klt_self());
+}
+
+// As switch_directly(). The thread pointer is written once.
+[[gnu::always_inline]] inline void go_straight(Worker* worker, Unit* unit, Unit* next) noexcept {
+  if (unit_is(next, flag::kOwnState)) {
+    thread_pointer_set(next->identity->thread_pointer);
+  } else if (unit_is(unit, flag::kOwnState)) {
+    thread_pointer_set(klt_thread_pointer());
+  }
+  switch_directly(worker, unit, next);
+  if (unit_is(unit, flag::kOwnState)) put_on_identity(unit);  // it may be a scheduler that has resumed it
+}
+
+}  // namespace weft::rt
