@@ -136,6 +136,13 @@ WEFT_API bool yield_to(weft_unit_t to, uint64_t context);
 // The same where both are ULTs that leave and come by a mere switch: WEFT_OK. Else nothing is done, and what otherwise(to)
 // returns is returned: so that it can be the last thing that a front-end's function does.
 WEFT_API int yield_to_directly(weft_unit_t to, int (*otherwise)(weft_unit_t to));
+// weft_yield() straight to that ULT, whose place among those that wait for the worker the caller takes. False: nothing has been done: it
+// is not among them, or one of the two does not leave or come by a mere switch, or it is the scheduler's turn; then it comes
+// second from now on, and the caller is to yield. Null, and a unit that is gone, is among nobody; one that has its place may be.
+WEFT_API bool yield_nearby(weft_unit_t to);
+// The calling ULT goes on at that worker, behind those that are ready there, if it may run there; else it yields. It is no front-end's
+// unit. Precondition: the worker is there for as long as the call takes.
+WEFT_API void move_to(weft_worker_t to);
 // Takes over a unit that has suspended itself, as if it had been popped. False: it has not.
 WEFT_API bool take_suspended(weft_unit_t unit);
 // Takes a ready or fresh unit out of its pool, if that is built in. False: it is not there.
@@ -144,8 +151,9 @@ WEFT_API bool take_ready(weft_unit_t unit);
 WEFT_API int run(weft_unit_t unit);
 // A scheduler of the front-end's looks at deadlines, and at what else a worker has to do now and then.
 WEFT_API void poll();
-// Whether the caller's worker has something else to run. False on a thread that is none of Weft's.
-WEFT_API bool others_wait();
+// How many units wait for the caller's worker, as far as it is quickly told: at least one if there is something else to run. None on
+// a thread that is none of Weft's.
+WEFT_API unsigned others_waiting();
 // What sched_yield() is to a ULT with an identity of its own: other units run first. One without might hold what is its
 // worker's, an allocator's cache say. `calls`: how often it has called: now and then units that wait at other workers are
 // looked for, since a worker whose ULTs wait in this way is never idle. False: nothing has been done: the caller is another,

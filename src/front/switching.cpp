@@ -8,6 +8,7 @@
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
 #include "worker/runtime.hpp"
+#include "worker/straight.hpp"
 #include "worker/timers.hpp"
 #include "worker/watch.hpp"
 
@@ -141,6 +142,51 @@ int yield_to_directly(weft_unit_t to, int (*otherwise)(weft_unit_t to)) {
   return come_back(unit);
 }
 
+bool yield_nearby(weft_unit_t to) {
+  if (__builtin_expect(to == nullptr || !klt_register_valid(), 0)) return false;
+  Worker* worker = guard_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return false;
+  Unit* unit = klt_current();
+  Unit* next = from_handle(to);
+  Lane& lane = worker->lane;
+  // Its fields are looked at once it is known to be in the ring.
+  if (is_ult(unit) && lane.holds_private(next)) {
+    const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+    if (is_schedulers_turn(switches)) {
+      lane.put_second(next);
+    } else if (may_go_straight(worker, unit, next)) {
+      lane.exchange_private(next, unit);
+      lane.no_longer_barren();  // it may have been the caller's, whom others may run
+      worker->stats.switches.store(switches, std::memory_order_relaxed);
+      go_straight(worker, unit, next);
+      come_back(unit);
+      return true;
+    }
+  }
+  guard_leave(worker);
+  return false;
+}
+
+namespace {
+
+void send_action(Worker* worker, Unit* unit, void* to) {
+  unit_transition(unit, UnitState::kReady);
+  send_to(worker, unit, static_cast<Worker*>(to));
+}
+
+}  // namespace
+
+void move_to(weft_worker_t to) {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return;
+  Unit* unit = klt_current();
+  if (is_ult(unit) && !unit_is(unit, flag::kFront)) {
+    worker = leave_unit(worker, unit, send_action, from_handle(to));
+    obey_cancellation(worker, unit);
+  }
+  guard_leave(worker);
+}
+
 bool yield_to(weft_unit_t to, uint64_t context) {
   if (Worker* worker = guard_enter()) {
     Unit* unit = klt_current();
@@ -194,12 +240,16 @@ int run(weft_unit_t unit) {
   return run_from_scheduler_and_leave(worker, from_handle(unit));
 }
 
-bool others_wait() {
-  if (!klt_register_valid()) return false;
+unsigned others_waiting() {
+  if (!klt_register_valid()) return 0;
   Worker* worker = guard_enter();
-  const bool some = units_wait(worker);
+  unsigned others = 0;
+  if (worker != nullptr) {
+    others = worker->lane.ring_length();
+    if (others == 0 && units_wait(worker)) others = 1;
+  }
   guard_leave(guard_worker());
-  return some;
+  return others;
 }
 
 bool yield_as_thread(unsigned calls) {

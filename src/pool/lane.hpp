@@ -159,6 +159,22 @@ struct Lane final : Pool {
     in->slot.store(number, std::memory_order_relaxed);
   }
 
+  // What others may run may have come into the ring though its tail is where it was.
+  [[gnu::always_inline]] void no_longer_barren() noexcept {
+    if (__builtin_expect(barren_tail.load(std::memory_order_relaxed) != ring_tail.load(std::memory_order_relaxed), 1)) return;
+    barren_tail.store(ring_head.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  }
+  // It comes second, if it is not the first, and whoever was there takes its place. Precondition: holds_private(unit).
+  void put_second(Unit* unit) noexcept {
+    const uint32_t place = ring_head.load(std::memory_order_relaxed) + 1;
+    Unit* const second = slots[place & mask];
+    const uint32_t was = unit->slot.load(std::memory_order_relaxed);
+    if (second == nullptr || was + 1 == place) return;
+    exchange_private(unit, second);
+    slots[place & mask] = unit;
+    unit->slot.store(place, std::memory_order_relaxed);
+  }
+
   // Takes a unit out of the ring, wherever in it.
   [[gnu::always_inline]] bool remove_private(Unit* unit) noexcept {
     const uint32_t number = unit->slot.load(std::memory_order_relaxed);
@@ -177,6 +193,10 @@ struct Lane final : Pool {
     return true;
   }
 
+  // With holes.
+  uint32_t ring_length() const noexcept {
+    return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed);
+  }
   bool ring_empty() const noexcept {
     return ring_head.load(std::memory_order_relaxed) == ring_tail.load(std::memory_order_relaxed);
   }

@@ -102,6 +102,12 @@ bool hand_on(Worker* worker, Unit* unit) noexcept {
   return true;
 }
 
+void send_to(Worker* worker, Unit* unit, Worker* to) noexcept {
+  if (to == worker || required_pool(unit) != nullptr || !others_may_run(unit)) return push_ready_private(worker, unit);
+  to->lane.push_inbox(unit);
+  wake_worker(to);
+}
+
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {
   if (!is_own_lane(worker, required_pool(unit))) return false;
   worker->lane.push_private(unit);

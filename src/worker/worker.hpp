@@ -314,6 +314,8 @@ Pool* required_pool(const Unit* unit) noexcept;
 // Puts a unit that is ready (or fresh) where it belongs, and wakes a worker for it if one sleeps.
 // worker: the caller's, guard up; null on a foreign thread.
 void make_ready(Worker* worker, Unit* unit) noexcept;
+// To that worker, behind what is ready there, if it may run there; else as make_ready(). Guard up; the unit has left.
+void send_to(Worker* worker, Unit* unit, Worker* to) noexcept;
 // Into this pool.
 void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept;
 // The same as make_ready() by a KLT that has no worker.

@@ -61,7 +61,7 @@ void slept(const Member& member, uint64_t since) {
 
 bool worker_is_wanted() {
   fulfill_late();
-  return front::others_wait();
+  return front::others_waiting() != 0;
 }
 
 unsigned offer_by_clock(const Member& member) {
