@@ -413,7 +413,7 @@ bool defer_to(Klt* klt, Unit* unit) noexcept {
 
 }  // namespace
 
-bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
+WEFT_LEFT_FOR_GOOD bool give_to_captive(Worker* worker, Unit* unit, Context* save) noexcept {
   Klt* self = klt_self();
   Klt* to = unit->host->captive;
   for (;;) {

@@ -572,8 +572,8 @@ void klt_wake(Klt* klt, uint32_t what_for) noexcept {
   futex_wake(klt->wake, 1);
 }
 
-void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first, void* a,
-                    void* b) noexcept {
+WEFT_LEFT_FOR_GOOD void klt_go_to_base(Klt* self, Context* save, Stack* from, BaseAction first,
+                                       void* a, void* b) noexcept {
   san::before_switch(from->san, self->base.san, self->base.low, self->base.usable(),
                      save == nullptr);
   if (save == nullptr) {

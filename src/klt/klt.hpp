@@ -14,6 +14,9 @@
 #include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
 
+// A function that may be left without returning: ThreadSanitizer would keep its call on that stack for ever.
+#define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
+
 namespace weft::rt {
 
 struct Unit;

@@ -34,8 +34,6 @@
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
-#define WEFT_LEFT_FOR_GOOD __attribute__((no_sanitize("thread")))
-
 namespace weft::rt {
 namespace {
 
