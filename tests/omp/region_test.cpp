@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <set>
@@ -79,6 +80,54 @@ TEST_P(OmpRegion, NestedTeamsAreKeptAndRight) {
     for (int i = 0; i < 3; ++i) expected += 1 + (i + round) % 4;
     EXPECT_EQ(runs, expected);
   }
+}
+
+// Often enough that threads look who is at the same worker, and come back to that of who opens their regions, several times.
+TEST_P(OmpRegion, InnerTeamsOfManyThreadsAreRightRegionAfterRegion) {
+  for (const int n : {5, 9, 3, 6}) {
+    std::atomic<int> runs{0};
+    in_parallel(4, [&](Member&) {
+      for (int round = 1; round <= 150; ++round) {
+        std::atomic<int> sum{0};
+        in_parallel(n, [&](Member& inner) {
+          sum += inner.num;
+          barrier(inner);
+          EXPECT_EQ(sum, n * (n - 1) / 2);
+          runs++;
+        });
+      }
+    });
+    EXPECT_EQ(runs, 4 * 150 * n);
+  }
+}
+
+// Threads of a team let each other go first, and somebody else all the same.
+TEST_P(OmpRegion, UnitsThatAreNotOfTheTeamGetTheirTurns) {
+  constexpr int kTurns = 200;
+  struct Other {
+    std::atomic<int> turns{0};
+    weft_unit_t unit = nullptr;
+  };
+  this_thread();
+  std::vector<Other> others(weft_worker_count());
+  for (unsigned i = 0; i < others.size(); ++i) {
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(i);
+    attr.pinned = true;
+    const auto count = [](void* arg) {
+      for (std::atomic<int>& turns = static_cast<Other*>(arg)->turns; turns < kTurns; weft_yield()) ++turns;
+    };
+    ASSERT_EQ(weft_ult_create(count, &others[i], &attr, &others[i].unit), WEFT_OK);
+  }
+  const auto all_done = [&] {
+    return std::all_of(others.begin(), others.end(), [](const Other& other) { return other.turns >= kTurns; });
+  };
+  while (!all_done()) {
+    in_parallel(8, [&](Member&) {
+      in_parallel(4, [&](Member& inner) { barrier(inner); });
+    });
+  }
+  for (Other& other : others) EXPECT_EQ(weft_free(&other.unit), WEFT_OK);
 }
 
 TEST_P(OmpRegion, AListOfThreadsIsForTheLevelsInside) {

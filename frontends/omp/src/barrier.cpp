@@ -19,6 +19,7 @@ bool barrier(Member& member, bool cancellable) {
   const uint32_t phase = member.barriers++;
   member.thread->stats.add(Stat::kBarriers);
   if (team.n == 1) return !(cancellable && team.cancelled.load(std::memory_order_acquire));
+  look_nearby(member);
   const auto num = static_cast<uint32_t>(member.num);
   if (gather(team.arrived, team.groups, &Group::arrived, num, static_cast<uint32_t>(team.n))) {
     team.arrived.store(0, std::memory_order_relaxed);
@@ -29,7 +30,7 @@ bool barrier(Member& member, bool cancellable) {
   wait_until(member, Work::kAny, [&] {
     return team.phase.load(std::memory_order_acquire) != phase ||
            (cancellable && team.cancelled.load(std::memory_order_acquire));
-  });
+  }, First::kNearby);
   return team.phase.load(std::memory_order_acquire) != phase;
 }
 

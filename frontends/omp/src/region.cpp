@@ -13,6 +13,7 @@
 #include "icvs.hpp"
 #include "keep.hpp"
 #include "memory.hpp"
+#include "nearby.hpp"
 #include "os/clock.hpp"
 #include "places.hpp"
 #include "runtime.hpp"
@@ -95,7 +96,7 @@ void thread_main(void* arg) {
   while (true) {
     // Acquire, pairs with the release in tell(): the team has been prepared.
     wait_until(member, Work::kIdle,
-               [&] { return thread.go.load(std::memory_order_acquire) != member.region; });
+               [&] { return thread.go.load(std::memory_order_acquire) != member.region; }, First::kNearby);
     member.region = thread.go.load(std::memory_order_acquire);
     if (team.body == nullptr) break;
     tell_children(team, member.num);
@@ -106,8 +107,11 @@ void thread_main(void* arg) {
     implicit_task_end(member);
     Thread* opener = team.members[0].thread;
     const auto others = static_cast<uint32_t>(team.n - 1);
+    look_nearby(member);
+    const int waits_at = where_to_wait(member);
     // The last use of what is the region's: the next one may begin at once. Pairs with the acquire in region_end().
     if (gather(team.ended, team.groups, &Group::ended, static_cast<uint32_t>(member.num - 1), others)) wake(*opener);
+    if (__builtin_expect(waits_at >= 0, 0)) wait_there(waits_at);
   }
   if (member.inner != nullptr) team_destroy(member.inner);
   queue_destroy(member.queue);
@@ -119,6 +123,7 @@ Team* team_create(int capacity) {
   auto* team = new Team;
   team->members = new Member[static_cast<size_t>(capacity)];
   team->capacity = capacity;
+  team->at = std::make_unique<std::atomic<uint16_t>[]>(static_cast<size_t>(capacity));
   team->groups = new Group[groups_of(static_cast<uint32_t>(capacity))];
   team->first_share = share_head_create();
   team->n = 0;
@@ -296,7 +301,8 @@ void region_end() {
   if (others != 0) {
     // Acquire, pairs with the addition in thread_main().
     const uint32_t all = gathered(others);
-    wait_until(first, Work::kAny, [&team, all] { return team.ended.load(std::memory_order_acquire) == all; });
+    look_nearby(first);
+    wait_until(first, Work::kAny, [&team, all] { return team.ended.load(std::memory_order_acquire) == all; }, First::kNearby);
     team.contention->busy.fetch_sub(team.n - 1, std::memory_order_relaxed);
     if (__builtin_expect(stats_wanted, 0)) count_time(team);
   }

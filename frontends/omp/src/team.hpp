@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -107,6 +108,9 @@ struct alignas(64) Member {
   bool tasks_are_short = false;
   uint64_t tasks_since = 0;   // ns
   int place = -1;           // place-num; -1: not bound
+  // own: nearby.hpp
+  weft_unit_t nearby = nullptr;  // the thread of the next member at the same worker, as it was when last looked for; null: none
+  unsigned nearby_for = 0;       // in so many of its waits to come it is not looked for
   uint64_t region = 0;      // Thread::go of the last region that it took part in
   uint32_t number = 0;      // Team::number of that
   Queue queue;              // of its tasks: parts for the owner and for thieves
@@ -141,6 +145,8 @@ struct alignas(64) Team {
   std::vector<int> own_inner_threads;  // where that is this region's
   std::vector<int> shown;  // the places of `shows`
   Group* groups = nullptr;  // of its members: gather.hpp
+  // By member, who writes it: the number of the worker where it was when it looked last, and one; 0: it has not, or is at none.
+  std::unique_ptr<std::atomic<uint16_t>[]> at;
   uint64_t began = 0;      // where statistics are wanted: ns
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase

@@ -59,12 +59,12 @@ void slept(const Member& member, uint64_t since) {
   thread.patience.slept(now - since, kPatience, now);
 }
 
-bool worker_is_wanted() {
+unsigned others_of_worker() {
   fulfill_late();
-  return front::others_waiting() != 0;
+  return front::others_waiting();
 }
 
-unsigned offer_by_clock(const Member& member) {
+unsigned offer_by_clock(const Member& member, unsigned others) {
   const uint64_t before = rt::now_ns();
   weft_yield();
   // Two workers that have come to one CPU sleep there too seldom to be moved by the kernel.
@@ -74,7 +74,7 @@ unsigned offer_by_clock(const Member& member) {
     return 0;
   }
   member.thread->no_clock = kNoClock;
-  return kOffers - 1;
+  return offers_after(kOffers, others);
 }
 
 Parking::Parking(Member& member, Work work) : member_(member) {

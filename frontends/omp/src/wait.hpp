@@ -3,8 +3,9 @@
 // Of a team with more threads than workers it does not look: others of the team wait for its worker. But before it sleeps, and
 // before it asks what the others have queued, it lets those go first, a few times (where nobody waits there, it pauses instead,
 // half a microsecond in all; so it does wherever it does not look). Most often what it waits for has come true
-// meanwhile, and nobody has to be put to sleep and woken, nor reads what the others' workers write all the time. Where one of them
-// has kept the worker for long, the next waits sleep at once: it is not waited for soon, and who is woken at the end of a barrier
+// meanwhile, and nobody has to be put to sleep and woken, nor reads what the others' workers write all the time. In all that takes
+// as long as another one looks: by the number of those that wait for the worker, since to read the clock takes as long as a switch.
+// Where one of them has kept the worker for long, the next waits sleep at once: it is not waited for soon, and who is woken at the end of a barrier
 // runs in the order of the numbers, which pipelines want.
 //
 //   sleeper                              waker
@@ -24,7 +25,10 @@
 // them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3.
 #pragma once
 
+#include <utility>
+
 #include "arch/pause.hpp"
+#include "nearby.hpp"
 #include "os/clock.hpp"
 #include "queue.hpp"
 #include "team.hpp"
@@ -63,17 +67,16 @@ inline constexpr unsigned kLookOn = 64;
 inline constexpr uint64_t kPatience = 5'000'000;  // ns
 bool look_on(const Member& member, uint64_t* since);
 void slept(const Member& member, uint64_t since);
-// Asked now and then by whoever looks: whether the worker of the caller has something else to do, so that it should not be kept
-// from it.
-bool worker_is_wanted();
+// Asked now and then by whoever looks: how many others wait for the worker of the caller, so that it should not be kept from them.
+unsigned others_of_worker();
 
 // Thread::parked: what may wake it.
 inline constexpr uint32_t kParkedForTasks = 1;  // also tasks that it may run
 inline constexpr uint32_t kParkedForOwn = 2;    // only what it waits for
 
-// So often a thread lets others go first. On two workers, near each other or far, 8 were too few for a barrier with a task of each of
-// eight threads, and 32 gained no more.
-inline constexpr unsigned kOffers = 16;
+// So many switches go by before a thread that lets others go first sleeps: all that wait for the worker get their turns.
+inline constexpr unsigned kOffers = 512;  // some 20 us
+inline constexpr unsigned kPauseOffers = 32;  // where nobody waits a pause counts for so many
 // Longer than many who wait as well, shorter than the shortest slice of one who spins.
 inline constexpr uint64_t kLongTurn = 30'000;  // ns
 inline constexpr unsigned kNoOffers = 256;     // waits
@@ -86,20 +89,26 @@ inline unsigned offers_of(const Member& member, unsigned rounds) {
   return 0;
 }
 
+// Whom a thread lets go first at its first offer.
+enum class First : uint8_t { kAnyone, kNearby };
+
 // The first one, now and then; looks whether the worker is where it should be, as well. Returns how many are left.
-unsigned offer_by_clock(const Member& member);
+unsigned offer_by_clock(const Member& member, unsigned others);
+
+inline unsigned offers_after(unsigned offers, unsigned taken) { return offers > taken ? offers - taken : 0; }
 
 inline unsigned offer_worker(const Member& member, unsigned offers) {
-  if (!worker_is_wanted()) {
+  const unsigned others = others_of_worker();
+  if (others == 0) {
     rt::cpu_pause();
-    return offers - 1;
+    return offers_after(offers, kPauseOffers);
   }
   if (offers == kOffers) {
-    if (member.thread->no_clock == 0) return offer_by_clock(member);
+    if (member.thread->no_clock == 0) return offer_by_clock(member, others);
     --member.thread->no_clock;
   }
   weft_yield();
-  return offers - 1;
+  return offers_after(offers, others);
 }
 
 class Parking {
@@ -125,7 +134,7 @@ inline void wake_all(Team& team) {
 void wake_one(Team& team, const Member& caller);
 
 template <class Done>
-void wait_until(Member& member, Work work, Done done) {
+void wait_until(Member& member, Work work, Done done, First first = First::kAnyone) {
   unsigned rounds = 0;
   unsigned most = rounds_before_sleep(member);
   unsigned offers = offers_of(member, most);
@@ -134,7 +143,8 @@ void wait_until(Member& member, Work work, Done done) {
   uint64_t since = 0;  // it looks on, or sleeps, in a team that may look at all; 0: no
   while (!done()) {
     if (offers != 0 && (work == Work::kIdle || !queue_is_busy(member))) {
-      offers = offer_worker(member, offers);
+      const bool nearby = std::exchange(first, First::kAnyone) == First::kNearby && go_nearby(member);
+      if (!nearby) offers = offer_worker(member, offers);
       idle.looked();
       continue;
     }
@@ -147,7 +157,7 @@ void wait_until(Member& member, Work work, Done done) {
     idle.looked();
     if (++rounds < most) {
       rt::cpu_pause();
-      if (rounds % 32 == 0 && worker_is_wanted()) most = 0;
+      if (rounds % 32 == 0 && others_of_worker() != 0) most = 0;
       continue;
     }
     if (most != 0 && look_on(member, &since)) {
