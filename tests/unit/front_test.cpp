@@ -328,6 +328,32 @@ TEST_F(Front, WhoIsYieldedToStaysDirect) {
   EXPECT_EQ(ways_lost, 0);
 }
 
+// What somebody else has pushed comes before whoever yields afterwards, also where those who yield leave by a mere switch.
+TEST_F(Front, WhatOthersHavePushedIsNotOvertaken) {
+  bool stop = false;
+  Call other([&] {
+    while (!stop) front::yield(0);
+  });
+  weft_unit_t others = make(other, lane());
+  Call call([&] {
+    for (int i = 0; i < 5; ++i) front::yield(0);
+    EXPECT_TRUE(rt::unit_is(rt::from_handle(weft_self()), rt::flag::kDirect));
+    for (int i = 0; i < 20; ++i) {
+      bool ran = false;
+      Call pushed([&] { ran = true; });
+      weft_unit_t unit = nullptr;
+      std::thread([&] { unit = make(pushed, lane()); }).join();
+      front::yield(0);
+      EXPECT_TRUE(ran);
+      EXPECT_TRUE(ok(weft_free(&unit)));
+    }
+    stop = true;
+  });
+  weft_unit_t caller = make(call, lane());
+  EXPECT_TRUE(ok(weft_free(&caller)));
+  EXPECT_TRUE(ok(weft_free(&others)));
+}
+
 // Whoever is about to sleep hears of an order too.
 TEST_F(Front, AWorkerThatSleepsIsToldToFinish) {
   for (const bool finish : {true, false}) {
