@@ -66,13 +66,12 @@ struct Lane final : Pool {
   void forget_units() noexcept override;  // forks are left where they are
 
   // ---- owner, guard up (or a taker)
-  bool ring_full() const noexcept {
-    return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed) > mask;
+  // With holes.
+  uint32_t ring_length() const noexcept {
+    return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed);
   }
-
-  size_t ring_room() const noexcept {
-    return mask + size_t{1} - (ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed));
-  }
+  bool ring_full() const noexcept { return ring_length() > mask; }
+  size_t ring_room() const noexcept { return mask + size_t{1} - ring_length(); }
 
   [[gnu::always_inline]] void push_private(Unit* unit) noexcept {
     if (__builtin_expect(ring_full(), 0)) grow();
@@ -193,10 +192,6 @@ struct Lane final : Pool {
     return true;
   }
 
-  // With holes.
-  uint32_t ring_length() const noexcept {
-    return ring_tail.load(std::memory_order_relaxed) - ring_head.load(std::memory_order_relaxed);
-  }
   bool ring_empty() const noexcept {
     return ring_head.load(std::memory_order_relaxed) == ring_tail.load(std::memory_order_relaxed);
   }
