@@ -224,7 +224,8 @@ TEST(OmpEnv, TheRest) {
   const auto is = read({{"OMP_THREAD_LIMIT", "9"}, {"KMP_ALL_THREADS", "5"}, {"OMP_DEFAULT_DEVICE", "2"}, {"OMP_NUM_TEAMS", "3"},
                         {"OMP_TEAMS_THREAD_LIMIT", "4"}, {"OMP_MAX_TASK_PRIORITY", "10"}, {"OMP_TARGET_OFFLOAD", "mandatory"},
                         {"OMP_DISPLAY_ENV", "verbose"}, {"OMP_DISPLAY_AFFINITY", "true"}, {"OMP_AFFINITY_FORMAT", "%n"},
-                        {"OMP_TOOL", "disabled"}, {"OMP_DEBUG", "enabled"}, {"WEFT_OMP_IDENTITY", "worker"}, {"WEFT_OMP_STATS", "true"}, {"WEFT_WORKERS", "3"}});
+                        {"OMP_TOOL", "disabled"}, {"OMP_TOOL_LIBRARIES", "a.so:b.so"}, {"OMP_TOOL_VERBOSE_INIT", "stdout"},
+                        {"OMP_DEBUG", "enabled"}, {"WEFT_OMP_IDENTITY", "worker"}, {"WEFT_OMP_STATS", "true"}, {"WEFT_WORKERS", "3"}});
   EXPECT_EQ(is->messages, "");
   EXPECT_EQ(is->device.initial.thread_limit, 9);
   EXPECT_EQ(is->device.initial.default_device, 2);
@@ -233,6 +234,9 @@ TEST(OmpEnv, TheRest) {
   EXPECT_EQ(is->device.max_task_priority, 10);
   EXPECT_EQ(is->device.offload, Offload::kMandatory);
   EXPECT_EQ(is->device.display_env, DisplayEnv::kVerbose);
+  EXPECT_FALSE(is->device.tool);
+  EXPECT_EQ(is->device.tool_libraries, "a.so:b.so");
+  EXPECT_EQ(is->device.tool_verbose_init, "stdout");
   EXPECT_TRUE(is->device.display_affinity);
   EXPECT_EQ(is->device.affinity_format, "%n");
   EXPECT_EQ(is->device.identity, IdentityWish::kWorker);

@@ -9,9 +9,11 @@
 
 namespace weft::omp {
 
-bool barrier(Member& member, bool cancellable) {
+bool barrier(Member& member, bool cancellable, ompt_sync_region_t kind) {
   Team& team = *member.team;
   if (cancellable && team.cancelled.load(std::memory_order_acquire)) return false;
+  if (tool::there()) tool::work_ends(member);  // of a single of gcc's, of which nothing else tells the end
+  const tool::Sync told(member, kind);
   if (!tasks_are_done(member.implicit)) {
     wait_until(member, Work::kAny, [&member] { return tasks_are_done(member.implicit); });
   }

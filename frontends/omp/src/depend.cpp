@@ -24,6 +24,7 @@ struct DepNode {
   bool done = false;                  // locked
   Task* task = nullptr;               // constant; null: a taskwait
   Thread* waiting = nullptr;          // constant once armed; null: the task is made ready
+  ompt_data_t* seen = nullptr;        // constant: a tool's, of the task or the taskwait
   std::vector<DepNode*> successors;   // locked; each holds a reference
 };
 
@@ -73,6 +74,7 @@ void link(const Nodes& first, DepNode* then) {
     if (node == then) continue;
     const NodeLock lock(*node);
     if (node->done) continue;
+    if (tool::there()) tool::dependence(*node->seen, *then->seen);  // under the lock: it does not end meanwhile
     hold(then);
     node->successors.push_back(then);
     then->waits_for.fetch_add(1, std::memory_order_relaxed);
@@ -110,7 +112,7 @@ struct DepTable {
   }
 };
 
-DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, bool inserted) {
+DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, bool inserted, ompt_data_t* seen) {
   if (parent->dependences == nullptr) {
     if (!inserted) return nullptr;
     parent->dependences = new DepTable;
@@ -122,6 +124,7 @@ DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, 
   DepTable& table = *parent->dependences;
   auto* node = new DepNode;
   node->task = task;
+  node->seen = task != nullptr ? &task->seen.data : seen;
   for (size_t i = 0; i < n; ++i) {
     if (depends[i].address != nullptr) continue;
     for (auto& [address, entry] : table.entries) wait_behind(entry, node, DepKind::kOut, inserted);

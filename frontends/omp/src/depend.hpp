@@ -13,8 +13,8 @@ namespace weft::omp {
 struct DepNode;
 
 // Makes the node of a task, or (null) of a taskwait, behind what it has to wait for. Only the parent's thread.
-// `inserted`: later siblings wait for it. Returns null where it has to wait for nobody and nobody for it.
-DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, bool inserted);
+// `inserted`: later siblings wait for it. Returns null where it has to wait for nobody and nobody for it. `seen`: a taskwait's.
+DepNode* node_create(Task* parent, Task* task, size_t n, const Depend* depends, bool inserted, ompt_data_t* seen = nullptr);
 // Everything is linked. True: it waits for nobody. False: for a task: it will be made ready by task_is_ready(); for
 // `waiting`: that thread is woken.
 bool node_arm(DepNode* node, Thread* waiting);

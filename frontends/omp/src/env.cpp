@@ -146,15 +146,14 @@ constexpr Variable kVariables[] = {
     {"OMP_TEAMS_THREAD_LIMIT", read_teams_limit, kPositive},
     {"KMP_TEAMS_THREAD_LIMIT", read_teams_limit, kPositive},
     {"OMP_ALLOCATOR", read_allocator, "an allocator, or a memory space with traits, such as omp_default_mem_space:alignment=64"},
-    // There are no tools and no debugger's library to switch on.
-    {"OMP_TOOL", read_enabled, "enabled or disabled"},
-    {"OMP_DEBUG", read_enabled, "enabled or disabled"},
+    {"OMP_TOOL", read_tool, "enabled or disabled"},
+    // There is no debugger's library to switch on.
+    {"OMP_DEBUG", read_debug, "enabled or disabled"},
 };
 
 // Taken as they are, or known to have no meaning here.
-constexpr const char* kTexts[] = {"OMP_AFFINITY_FORMAT"};
-constexpr const char* kHarmless[] = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "KMP_VERSION", "OMP_TOOL_LIBRARIES",
-                                     "OMP_TOOL_VERBOSE_INIT", "GOMP_DEBUG"};
+constexpr const char* kTexts[] = {"OMP_AFFINITY_FORMAT", "OMP_TOOL_LIBRARIES", "OMP_TOOL_VERBOSE_INIT"};
+constexpr const char* kHarmless[] = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "KMP_VERSION", "GOMP_DEBUG"};
 
 // Null: not set, or set to nothing. What is set for the host too by a name that ends in _ALL counts last.
 const char* text_of(EnvSource source, const std::string& name) {
@@ -233,6 +232,8 @@ void read_environment(Device& device, const Machine& machine, EnvSource source, 
     if (const char* text = text_of(source, variable.name)) read_one(variable, text, reading);
   }
   if (const char* text = text_of(source, "OMP_AFFINITY_FORMAT")) device.affinity_format = text;
+  if (const char* text = text_of(source, "OMP_TOOL_LIBRARIES")) device.tool_libraries = text;
+  if (const char* text = text_of(source, "OMP_TOOL_VERBOSE_INIT")) device.tool_verbose_init = text;
   settle(reading);
   note_ignored(reading);
 }

@@ -99,7 +99,8 @@ bool read_wait_policy(Scan& text, Reading& reading);
 bool read_spin_count(Scan& text, Reading& reading);
 bool read_display_env(Scan& text, Reading& reading);
 bool read_offload(Scan& text, Reading& reading);
-bool read_enabled(Scan& text, Reading& reading);  // and does nothing with it
+bool read_tool(Scan& text, Reading& reading);
+bool read_debug(Scan& text, Reading& reading);  // and does nothing with it
 bool read_allocator(Scan& text, Reading& reading);
 
 // Drops the CPUs that may not be used, and places without any. False: none is left.

@@ -78,7 +78,9 @@ void add_standard(const Device& device, Lines& lines) {
   lines.add("OMP_AFFINITY_FORMAT", device.affinity_format);
   lines.add("OMP_ALLOCATOR", text_of_allocator(initial.allocator));
   lines.add("OMP_TARGET_OFFLOAD", kOffloads[static_cast<size_t>(device.offload)]);
-  lines.add("OMP_TOOL", "DISABLED");
+  lines.add("OMP_TOOL", device.tool ? "ENABLED" : "DISABLED");
+  lines.add("OMP_TOOL_LIBRARIES", device.tool_libraries);
+  lines.add("OMP_TOOL_VERBOSE_INIT", device.tool_verbose_init.empty() ? "DISABLED" : device.tool_verbose_init);
   lines.add("OMP_DEBUG", "DISABLED");
 }
 

@@ -169,7 +169,9 @@ bool read_offload(Scan& text, Reading& reading) {
   return only_word(text, kWords, reading.device.offload);
 }
 
-bool read_enabled(Scan& text, Reading&) {
+bool read_tool(Scan& text, Reading& reading) { return read_switch(text, reading.device.tool); }
+
+bool read_debug(Scan& text, Reading&) {
   bool on = false;
   return read_switch(text, on);
 }

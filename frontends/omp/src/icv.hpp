@@ -72,6 +72,9 @@ struct Device {
   std::string affinity_format;     // OMP_AFFINITY_FORMAT; empty: not given. As it is now: affinity.hpp
   bool stats = false;              // WEFT_OMP_STATS: what has been done is told at the end
   bool verbose = false;            // WEFT_OMP_VERBOSE: notes about what is ignored
+  bool tool = true;                // tool-var
+  std::string tool_libraries;      // tool-libraries-var: names, with colons between
+  std::string tool_verbose_init;   // tool-verbose-init-var: where it is told how a tool has been found; empty: nowhere
 };
 
 // Read from the environment at the first call; warnings about what is wrong there go to stderr then.

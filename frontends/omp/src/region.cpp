@@ -55,6 +55,7 @@ void begin_as_member(Member& member) {
   member.share = team.begins_with_loop ? team.first_share->next.load(std::memory_order_acquire) : team.first_share;
   if (__builtin_expect(team.settles, 0)) settle_member(member);
   if (__builtin_expect(device().display_affinity, 0)) tell_affinity(member);
+  if (tool::there() && team.level > 0) tool::implicit_task_begins(member);
 }
 
 // All tasks that come of the member's implicit task are done, also those that it has not waited for.
@@ -93,15 +94,26 @@ void thread_main(void* arg) {
   thread_is(&thread);
   thread.member = &member;
   Team& team = *member.team;
+  bool joins = false;  // it is at the end of a region, as a tool sees it
+  if (tool::there()) tool::thread_begins(thread, ompt_thread_worker);
   while (true) {
     // Acquire, pairs with the release in tell(): the team has been prepared.
     wait_until(member, Work::kIdle,
                [&] { return thread.go.load(std::memory_order_acquire) != member.region; }, First::kNearby);
     member.region = thread.go.load(std::memory_order_acquire);
+    if (__builtin_expect(joins, 0)) {
+      tool::join_ends(member);
+      tool::implicit_task_ends(member);
+      joins = false;
+    }
     if (team.body == nullptr) break;
     tell_children(team, member.num);
     begin_as_member(member);
     team.body(member, team.arg);
+    if (tool::there()) {
+      tool::join_begins(member);
+      joins = true;
+    }
     finish_tasks(member);
     share_leave_last(member);
     implicit_task_end(member);
@@ -115,6 +127,7 @@ void thread_main(void* arg) {
   }
   if (member.inner != nullptr) team_destroy(member.inner);
   queue_destroy(member.queue);
+  if (tool::there()) tool::thread_ends(thread);
   thread_is_no_more(&thread);
   team_let_go(team);
 }
@@ -234,7 +247,13 @@ int reserve(Contention& contention, int limit, int n) {
   return more + 1;
 }
 
-void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* arg) {
+// How many threads are wanted, as a tool is told. `by_program`: who opens it calls its code itself.
+void tell_begin(Team& team, Member& opener, const RegionWish& wish, bool by_program) {
+  const int flags = ompt_parallel_team | (by_program ? ompt_parallel_invoker_program : ompt_parallel_invoker_runtime);
+  tool::region_begins(team, opener, wish.threads > 0 ? wish.threads : icvs_of(opener).nthreads, flags);
+}
+
+void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* arg, bool by_program) {
   Thread& thread = this_thread();
   Member& opener = *thread.member;
   Contention& contention = *opener.team->contention;
@@ -244,6 +263,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   Member& first = team.members[0];
   first.thread = &thread;
   first.outer = &opener;
+  if (tool::there()) tell_begin(team, opener, wish, by_program);
   if (n > 1) {
     const int there = fill_places(team, n, opener.team->active_level == 0);
     if (there < n) contention.busy.fetch_sub(n - there, std::memory_order_relaxed);
@@ -287,15 +307,29 @@ int threads_for(const Member& member, int wish) {
 }
 
 void region_begin(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
-  begin(wish, threads_for(this_member(), wish.threads), body, arg);
+  begin(wish, threads_for(this_member(), wish.threads), body, arg, true);
 }
 
-void region_begin_serial() { begin({}, 1, nullptr, nullptr); }
+void region_begin_serial() { begin({.threads = 1}, 1, nullptr, nullptr, true); }
+
+namespace {
+
+void tell_end(Member& first) {
+  if (first.team->level == 0) {
+    tool::initial_task_ends(first, first.team->league_num);
+  } else {
+    tool::join_ends(first);
+    tool::implicit_task_ends(first);
+  }
+}
+
+}  // namespace
 
 void region_end() {
   Thread& thread = this_thread();
   Member& first = *thread.member;
   Team& team = *first.team;
+  if (tool::there()) tool::join_begins(first);
   finish_tasks(first);
   const auto others = static_cast<uint32_t>(team.n - 1);
   if (others != 0) {
@@ -314,12 +348,14 @@ void region_end() {
       team.groups[i].arrived.store(0, std::memory_order_relaxed);
     }
   }
+  if (tool::there()) tell_end(first);
   implicit_task_end(first);
   thread.member = first.outer;
+  if (tool::there() && team.level > 0) tool::region_ends(team, *first.outer);
 }
 
 int parallel(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
-  region_begin(wish, body, arg);
+  begin(wish, threads_for(this_member(), wish.threads), body, arg, false);
   Member& first = this_member();
   const int n = first.team->n;
   body(first, arg);
@@ -328,6 +364,10 @@ int parallel(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
 }
 
 void league(int teams, int limit, void (*body)(void* arg), void* arg) {
+  if (tool::there()) {
+    constexpr int kFlags = ompt_parallel_league | ompt_parallel_invoker_runtime;
+    tool::region_begins(*team_for(this_member(), 1), this_member(), teams, kFlags);
+  }
   for (int i = 0; i < teams; ++i) {
     Thread& thread = this_thread();
     Member& opener = *thread.member;
@@ -348,9 +388,11 @@ void league(int teams, int limit, void (*body)(void* arg), void* arg) {
     settle_initial(first);
     thread.member = &first;
     begin_as_member(first);
+    if (tool::there()) tool::initial_task_begins(first, teams, i);
     body(arg);
     region_end();
   }
+  if (tool::there()) tool::region_ends(*this_member().inner, this_member());
   if (!device().places.empty()) keep_at_place(this_member(), 0);
 }
 
@@ -373,6 +415,7 @@ bool release_teams(bool) {
 void team_destroy(Team* team) {
   int threads = 0;
   for (int i = 1; i < team->capacity; ++i) threads += team->members[i].thread != nullptr ? 1 : 0;
+  if (tool::there()) tool::threads_will_end(threads);
   team->body = nullptr;
   team->ended.store(0, std::memory_order_relaxed);
   team->n = threads + 1;  // of whom each lets go of it, with us

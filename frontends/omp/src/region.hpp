@@ -25,7 +25,7 @@ int parallel(const RegionWish& wish, void (*body)(Member& member, void* arg), vo
 void region_begin(const RegionWish& wish, void (*body)(Member& member, void* arg), void* arg);
 void region_end();
 
-// A region of one thread that is not active: if(false) of clang's, teams. The same as region_begin() with one thread.
+// A region of one thread that is not active: if(false) of clang's. The same as region_begin() with one thread.
 void region_begin_serial();
 
 // How many threads a region would get.

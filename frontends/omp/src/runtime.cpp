@@ -139,6 +139,7 @@ void after_fork_child() {
   thread_table_unlock();
   lock.unlock();
   stats_forget();
+  tool::forget_threads();
   // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
   // alone.
   if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);

@@ -209,14 +209,30 @@ Task* task_create(Member& member, const TaskWish& wish) {
   task->icvs = parent->icvs;
   if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal | task_flag::kUndeferred;
   count_child(*parent);
+  if (tool::there()) tool::task_cleared(*task);
   return task;
 }
+
+namespace {
+
+// What a tool is told of a task whose body has run.
+[[gnu::noinline]] ompt_task_status_t status_of(Task& task) {
+  if ((task.flags & task_flag::kDetachable) != 0) return tool::body_of_detachable_ends(task);
+  const TaskGroup* group = task.home_group;
+  const bool cancelled = group != nullptr && group->cancelled.load(std::memory_order_relaxed);
+  return cancelled ? ompt_task_cancel : ompt_task_complete;
+}
+
+}  // namespace
 
 void task_execute(Member& member, Task* task) {
   Task* before = member.task;
   task->member = &member;
+  const bool told = tool::there();
   if (!is_dropped(member, task)) {
     task->flags |= task_flag::kNoCancel;
+    tool::Left left = {};
+    if (__builtin_expect(told, 0)) left = tool::task_begins(member, *task);
     member.task = task;
     while (true) {
       task->run(task);
@@ -227,6 +243,9 @@ void task_execute(Member& member, Task* task) {
       if (child != nullptr) run_inline(member, child);
     }
     member.task = before;
+    if (__builtin_expect(told, 0)) tool::task_ends(member, *task, *before, status_of(*task), left);
+  } else if (__builtin_expect(told, 0)) {
+    tool::task_dropped(*task);
   }
 }
 
@@ -242,8 +261,9 @@ bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferr
 
 }  // namespace
 
-// Flat: it is on the path of each task.
-[[gnu::flatten]] void task_start(Member& member, Task* task) {
+namespace {
+
+void start(Member& member, Task* task) {
   if (__builtin_expect(task->run == nullptr, 0)) {
     task_is_ready(member.thread, task);
   } else if (runs_at_once(task)) {
@@ -254,7 +274,16 @@ bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferr
   }
 }
 
+}  // namespace
+
+// Flat: it is on the path of each task.
+[[gnu::flatten]] void task_start(Member& member, Task* task) {
+  if (tool::there()) tool::task_made(member, *task);
+  start(member, task);
+}
+
 void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
+  if (tool::there()) tool::task_made(member, *task, n, depends);
   if (n != 0) {
     task->node = node_create(task->parent, task, n, depends, true);
     if (runs_at_once(task)) {
@@ -263,22 +292,31 @@ void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
       return;
     }
   }
-  task_start(member, task);
+  start(member, task);
 }
 
 void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
+  task->flags |= task_flag::kNoCancel | task_flag::kUndeferred;
+  if (tool::there()) tool::task_made(member, *task, n, depends);
   if (n != 0) {
     task->node = node_create(task->parent, task, n, depends, true);
     wait_for_node(member, task->node);
   }
-  task->flags |= task_flag::kNoCancel | task_flag::kUndeferred;
   task->member = &member;
+  if (tool::there()) tool::task_begins(member, *task);
   member.task = task;
 }
 
 void task_end(Member& member, Task* task) {
   member.task = task->parent;
+  if (tool::there()) tool::task_ends(member, *task, *task->parent, status_of(*task));
   finish(member, task);
+}
+
+void task_unused(Member& member, Task* task) {
+  task->flags |= task_flag::kNoCancel;
+  task->member = &member;
+  task_finish(*member.thread, task);
 }
 
 namespace {
@@ -315,6 +353,20 @@ bool task_best_at_once(Member& member) {
   return (task.flags & task_flag::kImplicit) == 0 && (task.parent->flags & task_flag::kImplicit) == 0;
 }
 
+namespace {
+
+[[gnu::noinline]] void run_called(Member& member, Task& task, void (*body)(void*), void* arg) {
+  tool::task_cleared(task);
+  tool::task_made(member, task);
+  const tool::Left left = tool::task_begins(member, task);
+  member.task = &task;
+  tool::call(task, [=] { body(arg); });
+  member.task = task.parent;
+  tool::task_ends(member, task, *task.parent, status_of(task), left);
+}
+
+}  // namespace
+
 // It ends before its parent goes on; so the parent counts it only if it leaves descendants behind.
 void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
   Task* parent = member.task;
@@ -330,9 +382,13 @@ void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
   Stats& stats = member.thread->stats;
   stats.add(Stat::kTasks);
   stats.add(Stat::kTasksAtOnce);
-  member.task = task;
-  body(arg);
-  member.task = parent;
+  if (const bool told = tool::there(); __builtin_expect(told, 0)) {
+    run_called(member, *task, body, arg);
+  } else {
+    member.task = task;
+    body(arg);
+    member.task = parent;
+  }
   const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
   // Acquire, pairs with the additions in task_end.cpp.
   if (__builtin_expect(simple && tasks_are_done(*task), 1)) {
@@ -349,25 +405,41 @@ bool tasks_are_included(const Member& member) { return (member.task->flags & tas
 
 // ---- waiting for them
 
-void task_wait(Member& member) {
+namespace {
+
+void wait_for_children(Member& member) {
   Task& task = *member.task;
   if (task.children == 0) return;
   wait_until(member, Work::kDescendants, [&task] { return children_have_ended(task); });
   settle(task);
 }
 
+[[gnu::noinline, gnu::cold]] void wait_seen(Member& member) {
+  const tool::Sync told(member, ompt_sync_region_taskwait);
+  wait_for_children(member);
+}
+
+}  // namespace
+
+void task_wait(Member& member) { tool::there() ? wait_seen(member) : wait_for_children(member); }
+
 void task_wait_depend(Member& member, size_t n, const Depend* depends, bool nowait) {
   if (nowait) {
     task_start(member, task_create(member, {}), n, depends);
     return;
   }
-  DepNode* node = node_create(member.task, nullptr, n, depends, false);
-  if (node == nullptr) return;
-  wait_for_node(member, node);
-  node_release(node);
+  ompt_data_t seen;
+  if (tool::there()) tool::waiting_task_begins(member, seen, n, depends);
+  DepNode* node = node_create(member.task, nullptr, n, depends, false, &seen);
+  if (node != nullptr) {
+    wait_for_node(member, node);
+    node_release(node);
+  }
+  if (tool::there()) tool::waiting_task_ends(seen);
 }
 
 void task_yield(Member& member) {
+  const tool::Yield told(member);
   run_one(member, Work::kDescendants);
   weft_yield();
 }
@@ -378,13 +450,16 @@ void group_begin(Member& member, TaskGroup* group) {
   group->outer = member.task->group;
   group->owner = member.task;
   member.task->group = group;
+  if (tool::there()) tool::group_begins(member);
 }
 
 TaskGroup* group_end(Member& member) {
   TaskGroup* group = member.task->group;
+  if (tool::there()) tool::group_waits(member);
   wait_until(member, Work::kDescendants, [group] { return group_is_done(*group); });
   member.task->group = group->outer;
   settle(*member.task);
+  if (tool::there()) tool::group_ends(member);
   return group;
 }
 
@@ -411,8 +486,8 @@ void implicit_task_begin(Member& member) {
   task.group = nullptr;
   task.children = 0;
   task.deep = 0;
-  task.abi = nullptr;
   task.elsewhere.store(0, std::memory_order_relaxed);
+  if (tool::there()) tool::task_cleared(task);
   member.task = &task;
 }
 

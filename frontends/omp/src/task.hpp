@@ -22,6 +22,7 @@
 #include <cstdint>
 
 #include "icv.hpp"
+#include "tool.hpp"
 
 namespace weft::omp {
 
@@ -72,12 +73,13 @@ struct Task {
   DepTable* dependences = nullptr;  // of its children
   DepNode* node = nullptr;          // its own, among its siblings
   Task* next = nullptr;             // in a list that owns it
-  void* abi = nullptr;              // the ABI layer's, e.g. an implicit task's reductions
   // any thread
   std::atomic<int64_t> elsewhere{0};
   std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
   Task* late = nullptr;             // detachable: in the list of those that a signal handler has fulfilled
+  TaskSeen seen;                    // a tool's, where there is one
 };
+static_assert(sizeof(Task) <= 192);  // what is a tool's costs no memory
 
 // While it runs others, who look whether something descends from it, ask whether it is implicit.
 inline uint16_t task_flags(const Task& task) {
@@ -115,6 +117,8 @@ void task_start(Member& member, Task* task, size_t n, const Depend* depends);
 // The caller runs the body itself, between these two: if(0) of clang's. task_begin() waits for the dependences.
 void task_begin(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
 void task_end(Member& member, Task* task);
+// It will not be started at all: it ends.
+void task_unused(Member& member, Task* task);
 // Asked once for each new task that need not wait for anything: whether it had better run at once.
 bool task_best_at_once(Member& member);
 // A new task that is nothing but a call, which is made at once. Flags: kUntied, kMergeable, kFinal.

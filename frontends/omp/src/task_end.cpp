@@ -113,7 +113,10 @@ std::atomic<Task*> fulfilled_late{nullptr};
 void fulfill(Task* task) {
   Thread* thread = this_thread_if_any();
   Thread* waits = task->parent->member->thread;  // undeferred: it is waited for, where it was made
-  if ((task->event.fetch_or(kEventFulfilled, std::memory_order_seq_cst) & kEventEnded) != 0) {
+  const ompt_data_t seen = task->seen.data;      // afterwards it may be gone
+  const uint32_t before = task->event.fetch_or(kEventFulfilled, std::memory_order_seq_cst);
+  if (tool::there()) tool::event_fulfilled(seen, (before & kEventTold) != 0);
+  if ((before & kEventEnded) != 0) {
     ended(thread, task, false);
   } else {
     wake(*waits);
@@ -145,6 +148,7 @@ void task_is_ready(Thread* caller, Task* task) {
   Member& home = *task->parent->member;
   Team& team = *home.team;
   if (task->run == nullptr) {  // an empty task: nothing of it but its dependences
+    if (tool::there()) tool::waiting_task_ends(task->seen.data);
     ended(caller, task, true);
     return;
   }

@@ -66,6 +66,7 @@ struct alignas(64) Thread {
   Stats stats;
   weft_pool_t kept = nullptr;  // where it stays: keep.hpp; null: anywhere
   int kept_at = -1;            // the place
+  ThreadSeen seen = {};        // a tool's
   uint64_t window = 0;         // crowd.hpp
   // any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
@@ -113,6 +114,7 @@ struct alignas(64) Member {
   unsigned nearby_for = 0;       // in so many of its waits to come it is not looked for
   uint64_t region = 0;      // Thread::go of the last region that it took part in
   uint32_t number = 0;      // Team::number of that
+  MemberSeen seen;          // own: a tool's, where there is one
   Queue queue;              // of its tasks: parts for the owner and for thieves
 };
 
@@ -148,6 +150,7 @@ struct alignas(64) Team {
   // By member, who writes it: the number of the worker where it was when it looked last, and one; 0: it has not, or is at none.
   std::unique_ptr<std::atomic<uint16_t>[]> at;
   uint64_t began = 0;      // where statistics are wanted: ns
+  TeamSeen seen;           // a tool's, where there is one
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
   alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended the region, with all their tasks

@@ -113,6 +113,7 @@ void drop_initial_team(Thread& thread) {
 
 [[gnu::noinline]] Thread& meet(weft_unit_t unit) {
   runtime_start();
+  tool::start();
   unit = weft_self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
   Thread* thread = thread_create();
@@ -129,6 +130,10 @@ void drop_initial_team(Thread& thread) {
     kernel_thread = thread;
     crowd_comes();
     pthread_setspecific(kernel_key(), thread);
+  }
+  if (tool::there()) {
+    tool::thread_begins(*thread, ompt_thread_initial);
+    tool::initial_task_begins(*thread->member, 1, 1);
   }
   return *thread;
 }
@@ -181,6 +186,12 @@ void thread_forget(Thread* thread) {
   while (thread->member->outer != nullptr) thread->member = thread->member->outer;
   if (thread->member->inner != nullptr) team_destroy(thread->member->inner);
   thread->member->inner = nullptr;
+  if (tool::there()) {
+    // Of a unit it may be whoever joins it that comes here, and whom the tool asks.
+    Thread* caller = this_thread_if_any();
+    if (caller == nullptr) known = {weft_self(), epoch.load(std::memory_order_relaxed), thread};
+    tool::root_ends(*thread, caller);
+  }
   drop_initial_team(*thread);
   if (thread->unit == nullptr) {
     kernel_thread = nullptr;

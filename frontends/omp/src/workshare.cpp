@@ -48,12 +48,21 @@ void share_free(Thread& thread, Share* share) {
   block_release(&thread, share, sizeof(Share));
 }
 
+void wait_for_turn(Member& member) {
+  Share& share = *member.share;
+  const uint64_t mine = member.chunk_first;
+  wait_until(member, Work::kNone, [&] {
+    return share.turn.load(std::memory_order_acquire) >= mine || share.cancelled.load(std::memory_order_acquire) ||
+           member.team->cancelled.load(std::memory_order_acquire);
+  });
+}
+
 // The member's piece ends; whoever comes next may begin what is ordered.
 void pass_turn(Member& member) {
   Share& share = *member.share;
   if (!share.spec.ordered || member.chunk_first == member.chunk_last) return;
-  ordered_begin(member);
-  share.turn.store(member.chunk_last, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with ordered_begin()
+  wait_for_turn(member);
+  share.turn.store(member.chunk_last, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with wait_for_turn()
   member.chunk_first = member.chunk_last;
   wake_all(*member.team);
 }
@@ -221,17 +230,16 @@ void loop_end(Member& member) {
   member.chunk_first = member.chunk_last = 0;
 }
 
-void ordered_begin(Member& member) {
-  Share& share = *member.share;
-  if (!share.spec.ordered) return;
-  const uint64_t mine = member.chunk_first;
-  wait_until(member, Work::kNone, [&] {
-    return share.turn.load(std::memory_order_acquire) >= mine || share.cancelled.load(std::memory_order_acquire) ||
-           member.team->cancelled.load(std::memory_order_acquire);
-  });
+void ordered_begin(Member& member, bool in_loop) {
+  if (tool::there()) tool::mutex_wanted(ompt_mutex_ordered, member.team);
+  if (in_loop && member.share->spec.ordered) wait_for_turn(member);
+  if (tool::there()) tool::mutex_taken(ompt_mutex_ordered, member.team);
 }
 
-void ordered_end(Member&) {}  // its piece's end passes the turn on
+// Its piece's end passes the turn on.
+void ordered_end(Member& member) {
+  if (tool::there()) tool::mutex_left(ompt_mutex_ordered, member.team);
+}
 
 bool cancel_loop(Member& member) {
   if (!device().cancel) return false;
@@ -270,15 +278,16 @@ void doacross_post(Member& member, const int64_t* vec) {
   wake_all(*member.team);
 }
 
-void doacross_wait(Member& member, const int64_t* vec) {
+bool doacross_wait(Member& member, const int64_t* vec) {
   Share& share = *member.share;
-  if (share.posted == nullptr) return;
+  if (share.posted == nullptr) return false;
   const uint64_t number = iteration_of(share, vec);
-  if (number == UINT64_MAX) return;
+  if (number == UINT64_MAX) return false;
   const std::atomic<uint64_t>& word = share.posted[number / 64];
   const uint64_t bit = uint64_t{1} << (number % 64);
   // Acquire, pairs with doacross_post().
   wait_until(member, Work::kNone, [&] { return (word.load(std::memory_order_acquire) & bit) != 0; });
+  return true;
 }
 
 // ---- single

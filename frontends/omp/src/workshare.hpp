@@ -21,6 +21,7 @@ struct LoopSpec {
   uint64_t chunk = 0;  // 0: static: none; others: 1
   Deal deal = Deal::kDynamic;
   bool ordered = false;
+  bool sections = false;  // for tools only
   // doacross: iterations of each of these loops, outermost first; the loop's trip is counts[0] or a product (collapse)
   unsigned dims = 0;
   const uint64_t* counts = nullptr;
@@ -64,12 +65,12 @@ bool loop_begin(Member& member, const LoopSpec& spec);
 bool loop_next(Member& member, uint64_t* first, uint64_t* last);
 // Leaves it. There is no barrier in it.
 void loop_end(Member& member);
-// Waits until all iterations before the member's piece have done what is ordered.
-void ordered_begin(Member& member);
+// Waits until all iterations before the member's piece have done what is ordered, if the loop is.
+void ordered_begin(Member& member, bool in_loop = true);
 void ordered_end(Member& member);
-// doacross: iteration vec[0 … dims-1]. A wait for one outside of the space returns at once.
+// doacross: iteration vec[0 … dims-1]. A wait for one outside of the space returns false, at once.
 void doacross_post(Member& member, const int64_t* vec);
-void doacross_wait(Member& member, const int64_t* vec);
+bool doacross_wait(Member& member, const int64_t* vec);
 // cancel for, cancel sections: true: active.
 bool cancel_loop(Member& member);
 bool loop_cancelled(const Member& member);

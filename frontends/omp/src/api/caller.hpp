@@ -8,6 +8,8 @@ namespace weft::omp {
 // Null: a thread that has not met us yet, which is as good as an initial task of its own.
 inline const Member* caller() {
   const Thread* thread = this_thread_if_any();
+  // A tool expects to be there from the first call on.
+  if (thread == nullptr && tool::there() && tool::may_be()) thread = &this_thread();
   return thread != nullptr ? thread->member : nullptr;
 }
 

@@ -60,9 +60,13 @@ WEFT_OMP_GNU(omp_fulfill_event, "OMP_5.0.1")
 WEFT_OMP_API void omp_fulfill_event_(Task* event) { event_fulfill(event); }
 WEFT_OMP_GNU(omp_fulfill_event_, "OMP_5.0.1")
 
-// omp_control_tool_notool: there never is one.
-WEFT_OMP_API int omp_control_tool(int, int, void*) { return -2; }
-WEFT_OMP_API int omp_control_tool_(const int32_t*, const int32_t*, void*) { return -2; }
+WEFT_OMP_API int omp_control_tool(int command, int modifier, void* arg) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  return tool::control(static_cast<uint64_t>(command), static_cast<uint64_t>(modifier), arg);
+}
+WEFT_OMP_API int omp_control_tool_(const int32_t* command, const int32_t* modifier, void* arg) {
+  return omp_control_tool(*command, *modifier, arg);
+}
 
 WEFT_OMP_API void omp_display_env(int verbose) {
   const std::string text = show_environment(device(), verbose != 0);

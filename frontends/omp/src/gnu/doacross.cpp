@@ -41,7 +41,13 @@ bool doacross_start(long sched, unsigned dims, const Number* counts, uint64_t ch
   Member& member = this_member();
   LoopSpec spec = doacross_spec(member, dims, counts, sched, chunk);
   enter(member, spec, reductions, mem);
+  tell_begin(member);
   return next(member, istart, iend);
+}
+
+void post(Member& member, const int64_t* vec) {
+  doacross_post(member, vec);
+  if (tool::there()) tool::doacross(member, ompt_dependence_type_source, vec, member.share->spec.dims);
 }
 
 constexpr uint64_t no_less_than_0(long chunk) { return chunk > 0 ? static_cast<uint64_t>(chunk) : 0; }
@@ -50,7 +56,8 @@ void wait_for(Member& member, int64_t first, va_list rest) {
   int64_t vec[kMostDims];
   vec[0] = first;
   for (unsigned i = 1; i < member.share->spec.dims; i++) vec[i] = va_arg(rest, int64_t);
-  doacross_wait(member, vec);
+  const bool waited = doacross_wait(member, vec);
+  if (waited && tool::there()) tool::doacross(member, ompt_dependence_type_sink, vec, member.share->spec.dims);
 }
 
 }  // namespace
@@ -98,12 +105,12 @@ WEFT_OMP_API bool GOMP_loop_ull_doacross_start(unsigned n, Ull* counts, long sch
 WEFT_OMP_GNU(GOMP_loop_ull_doacross_start, "GOMP_5.0")
 
 WEFT_OMP_API void GOMP_doacross_post(long* counts) {
-  doacross_post(this_member(), reinterpret_cast<const int64_t*>(counts));
+  gnu::post(this_member(), reinterpret_cast<const int64_t*>(counts));
 }
 WEFT_OMP_GNU(GOMP_doacross_post, "GOMP_4.5")
 
 WEFT_OMP_API void GOMP_doacross_ull_post(Ull* counts) {
-  doacross_post(this_member(), reinterpret_cast<const int64_t*>(counts));
+  gnu::post(this_member(), reinterpret_cast<const int64_t*>(counts));
 }
 WEFT_OMP_GNU(GOMP_doacross_ull_post, "GOMP_4.5")
 

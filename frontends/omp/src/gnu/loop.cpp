@@ -49,12 +49,14 @@ using gnu::Reductions;
 
 #define WEFT_LOOP_START(name, sched, version)                                                                          \
   WEFT_OMP_API bool GOMP_loop_##name##_start(long start, long end, long incr, long chunk, long* istart, long* iend) { \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     return gnu::start_long(gnu::sched, start, end, incr, chunk, istart, iend);                                         \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_loop_##name##_start, version)
 
 #define WEFT_LOOP_RUNTIME_START(name, version)                                                             \
   WEFT_OMP_API bool GOMP_loop_##name##_start(long start, long end, long incr, long* istart, long* iend) { \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                              \
     return gnu::start_long(gnu::kSchedRuntime, start, end, incr, 0, istart, iend);                         \
   }                                                                                                        \
   WEFT_OMP_GNU(GOMP_loop_##name##_start, version)
@@ -84,27 +86,34 @@ WEFT_LOOP_NEXT(maybe_nonmonotonic_runtime, "GOMP_5.0")
 // Without istart it only enters: the code deals out a static schedule itself.
 WEFT_OMP_API bool GOMP_loop_start(long start, long end, long incr, long sched, long chunk, long* istart, long* iend,
                                   Reductions* reductions, void** mem) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
   LoopSpec spec = gnu::long_spec(member, sched, start, end, incr, chunk);
   gnu::enter(member, spec, reductions, mem);
+  gnu::tell_begin(member);
   return istart ? gnu::next(member, istart, iend) : true;
 }
 WEFT_OMP_GNU(GOMP_loop_start, "GOMP_5.0")
 
 WEFT_OMP_API void GOMP_loop_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
-  loop_end(member);
-  barrier(member);
+  gnu::finish(member);
+  barrier(member, false, ompt_sync_region_barrier_implicit_workshare);
 }
 WEFT_OMP_GNU(GOMP_loop_end, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_loop_end_nowait() { loop_end(this_member()); }
+WEFT_OMP_API void GOMP_loop_end_nowait() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  gnu::finish(this_member());
+}
 WEFT_OMP_GNU(GOMP_loop_end_nowait, "GOMP_1.0")
 
 // True: the region has been cancelled.
 WEFT_OMP_API bool GOMP_loop_end_cancel() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
-  loop_end(member);
-  return !barrier(member, true);
+  gnu::finish(member);
+  return !barrier(member, true, ompt_sync_region_barrier_implicit_workshare);
 }
 WEFT_OMP_GNU(GOMP_loop_end_cancel, "GOMP_4.0")

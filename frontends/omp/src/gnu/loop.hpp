@@ -53,6 +53,18 @@ inline LoopSpec ull_spec(const Member& member, long sched, bool up, Ull start, U
 // Enters the construct with what may hang on it: reductions, and memory for the team: *mem is its size, then its address.
 void enter(Member& member, LoopSpec& spec, Reductions* reductions, void** mem);
 
+// What a tool is told of the loop that the member has begun.
+inline void tell_begin(Member& member) {
+  const LoopSpec& spec = member.share->spec;
+  if (tool::there()) tool::work_begins(member, tool::work_of(member, spec), spec.trip);
+}
+
+// The end of the member's loop, without a barrier.
+inline void finish(Member& member) {
+  loop_end(member);
+  if (tool::there()) tool::work_ends(member);
+}
+
 // The member's next chunk, in the program's numbers.
 template <class Number>
 inline bool next(Member& member, Number* first, Number* last) {
@@ -61,6 +73,7 @@ inline bool next(Member& member, Number* first, Number* last) {
   const LoopSpec& spec = member.share->spec;
   *first = static_cast<Number>(spec.start + from * spec.incr);
   *last = static_cast<Number>(to == spec.trip ? spec.end : spec.start + to * spec.incr);
+  if (tool::there()) tool::piece(member, ompt_dispatch_ws_loop_chunk, static_cast<uint64_t>(*first), to - from);
   return true;
 }
 
@@ -72,6 +85,7 @@ inline bool next(Number* first, Number* last) {
 template <class Number>
 inline bool start(Member& member, const LoopSpec& spec, Number* first, Number* last) {
   loop_begin(member, spec);
+  tell_begin(member);
   return next(member, first, last);
 }
 

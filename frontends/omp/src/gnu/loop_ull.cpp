@@ -20,12 +20,14 @@ using gnu::Ull;
 #define WEFT_LOOP_START(name, sched, version)                                                                           \
   WEFT_OMP_API bool GOMP_loop_ull_##name##_start(bool up, Ull start, Ull end, Ull incr, Ull chunk, Ull* istart, \
                                                  Ull* iend) {                                                           \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                           \
     return gnu::start_ull(gnu::sched, up, start, end, incr, chunk, istart, iend);                                       \
   }                                                                                                                     \
   WEFT_OMP_GNU(GOMP_loop_ull_##name##_start, version)
 
 #define WEFT_LOOP_RUNTIME_START(name, version)                                                                        \
   WEFT_OMP_API bool GOMP_loop_ull_##name##_start(bool up, Ull start, Ull end, Ull incr, Ull* istart, Ull* iend) { \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                         \
     return gnu::start_ull(gnu::kSchedRuntime, up, start, end, incr, 0, istart, iend);                                 \
   }                                                                                                                   \
   WEFT_OMP_GNU(GOMP_loop_ull_##name##_start, version)
@@ -54,9 +56,11 @@ WEFT_LOOP_NEXT(maybe_nonmonotonic_runtime, "GOMP_5.0")
 
 WEFT_OMP_API bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull incr, long sched, Ull chunk, Ull* istart, Ull* iend,
                                       Reductions* reductions, void** mem) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
   LoopSpec spec = gnu::ull_spec(member, sched, up, start, end, incr, chunk);
   gnu::enter(member, spec, reductions, mem);
+  gnu::tell_begin(member);
   return istart ? gnu::next(member, istart, iend) : true;
 }
 WEFT_OMP_GNU(GOMP_loop_ull_start, "GOMP_5.0")

@@ -30,11 +30,13 @@ using gnu::Ull;
 #define WEFT_ORDERED(name, sched)                                                                                      \
   WEFT_OMP_API bool GOMP_loop_ordered_##name##_start(long start, long end, long incr, long chunk, long* istart, \
                                                      long* iend) {                                                     \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     return gnu::start_long(gnu::sched, start, end, incr, chunk, istart, iend);                                         \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_loop_ordered_##name##_start, "GOMP_1.0")                                                           \
   WEFT_OMP_API bool GOMP_loop_ull_ordered_##name##_start(bool up, Ull start, Ull end, Ull incr, Ull chunk,      \
                                                          Ull* istart, Ull* iend) {                                     \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     return gnu::start_ull(gnu::sched, up, start, end, incr, chunk, istart, iend);                                      \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_loop_ull_ordered_##name##_start, "GOMP_2.0")
@@ -54,37 +56,49 @@ WEFT_ORDERED_NEXT(guided)
 WEFT_ORDERED_NEXT(runtime)
 
 WEFT_OMP_API bool GOMP_loop_ordered_runtime_start(long start, long end, long incr, long* istart, long* iend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   return gnu::start_long(gnu::kSchedRuntime, start, end, incr, 0, istart, iend);
 }
 WEFT_OMP_GNU(GOMP_loop_ordered_runtime_start, "GOMP_1.0")
 
 WEFT_OMP_API bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull end, Ull incr, Ull* istart, Ull* iend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   return gnu::start_ull(gnu::kSchedRuntime, up, start, end, incr, 0, istart, iend);
 }
 WEFT_OMP_GNU(GOMP_loop_ull_ordered_runtime_start, "GOMP_2.0")
 
 WEFT_OMP_API bool GOMP_loop_ordered_start(long start, long end, long incr, long sched, long chunk, long* istart,
                                           long* iend, Reductions* reductions, void** mem) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
   LoopSpec spec = gnu::long_spec(member, sched, start, end, incr, chunk);
   spec.ordered = true;
   gnu::enter(member, spec, reductions, mem);
+  gnu::tell_begin(member);
   return gnu::next(member, istart, iend);
 }
 WEFT_OMP_GNU(GOMP_loop_ordered_start, "GOMP_5.0")
 
 WEFT_OMP_API bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull incr, long sched, Ull chunk, Ull* istart,
                                               Ull* iend, Reductions* reductions, void** mem) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
   LoopSpec spec = gnu::ull_spec(member, sched, up, start, end, incr, chunk);
   spec.ordered = true;
   gnu::enter(member, spec, reductions, mem);
+  gnu::tell_begin(member);
   return gnu::next(member, istart, iend);
 }
 WEFT_OMP_GNU(GOMP_loop_ull_ordered_start, "GOMP_5.0")
 
-WEFT_OMP_API void GOMP_ordered_start() { ordered_begin(this_member()); }
+WEFT_OMP_API void GOMP_ordered_start() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  ordered_begin(this_member());
+}
 WEFT_OMP_GNU(GOMP_ordered_start, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_ordered_end() { ordered_end(this_member()); }
+WEFT_OMP_API void GOMP_ordered_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  ordered_end(this_member());
+}
 WEFT_OMP_GNU(GOMP_ordered_end, "GOMP_1.0")

@@ -19,8 +19,16 @@ struct Call {
   void* data;
 };
 
-void run(Member&, void* arg) {
+// Member 0 of a region that has been begun by GOMP_parallel_start() comes from the program, which knows the loop's first piece.
+[[gnu::noinline]] void run_seen(Member& member, const Call& call) {
+  if (member.team->begins_with_loop) tool::work_begins(member, tool::work_of(member, member.share->spec), member.share->spec.trip);
+  tool::call(member.implicit, [&call] { call.fn(call.data); });
+  tool::work_ends(member);
+}
+
+void run(Member& member, void* arg) {
   const Call& call = *static_cast<Call*>(arg);
+  if (tool::there()) return run_seen(member, call);
   call.fn(call.data);
 }
 
@@ -44,6 +52,7 @@ void region_start(Function fn, void* data, unsigned threads, const LoopSpec* loo
   RegionWish wish = make_wish(threads, 0);
   wish.loop = loop;
   region_begin(wish, run, new Call{fn, data});
+  if (tool::there()) tool::called_by_program(this_member(), nullptr);
 }
 
 void loop_region(Function fn, void* data, unsigned threads, long sched, long start, long end, long incr, long chunk,
@@ -64,12 +73,14 @@ using namespace weft::omp;
 using gnu::Function;
 
 WEFT_OMP_API void GOMP_parallel(Function fn, void* data, unsigned threads, unsigned flags) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::region(fn, data, threads, flags);
 }
 WEFT_OMP_GNU(GOMP_parallel, "GOMP_4.0")
 
 // The region's first datum is the address of its reductions. Returns how many copies the code has to combine.
 WEFT_OMP_API unsigned GOMP_parallel_reductions(Function fn, void* data, unsigned threads, unsigned flags) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::Call call{fn, data};
   RegionWish wish = gnu::make_wish(threads, flags);
   // No more than there is memory for.
@@ -83,6 +94,7 @@ WEFT_OMP_API unsigned GOMP_parallel_reductions(Function fn, void* data, unsigned
 WEFT_OMP_GNU(GOMP_parallel_reductions, "GOMP_5.0")
 
 WEFT_OMP_API void GOMP_parallel_sections(Function fn, void* data, unsigned threads, unsigned count, unsigned flags) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const LoopSpec spec = gnu::sections_spec(count);
   gnu::region(fn, data, threads, flags, &spec);
 }
@@ -91,6 +103,7 @@ WEFT_OMP_GNU(GOMP_parallel_sections, "GOMP_4.0")
 #define WEFT_PARALLEL_LOOP(name, sched, version)                                                                       \
   WEFT_OMP_API void GOMP_parallel_loop_##name(Function fn, void* data, unsigned threads, long start, long end,         \
                                               long incr, long chunk, unsigned flags) {                                 \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     gnu::loop_region(fn, data, threads, gnu::sched, start, end, incr, chunk, flags);                                   \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_parallel_loop_##name, version)
@@ -98,6 +111,7 @@ WEFT_OMP_GNU(GOMP_parallel_sections, "GOMP_4.0")
 #define WEFT_PARALLEL_LOOP_RUNTIME(name, version)                                                                      \
   WEFT_OMP_API void GOMP_parallel_loop_##name(Function fn, void* data, unsigned threads, long start, long end,         \
                                               long incr, unsigned flags) {                                             \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     gnu::loop_region(fn, data, threads, gnu::kSchedRuntime, start, end, incr, 0, flags);                               \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_parallel_loop_##name, version)
@@ -113,10 +127,14 @@ WEFT_PARALLEL_LOOP_RUNTIME(maybe_nonmonotonic_runtime, "GOMP_5.0")
 
 // ---- of gcc before 4.9
 
-WEFT_OMP_API void GOMP_parallel_start(Function fn, void* data, unsigned threads) { gnu::region_start(fn, data, threads); }
+WEFT_OMP_API void GOMP_parallel_start(Function fn, void* data, unsigned threads) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  gnu::region_start(fn, data, threads);
+}
 WEFT_OMP_GNU(GOMP_parallel_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_parallel_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   auto* call = static_cast<gnu::Call*>(this_member().team->arg);
   region_end();
   delete call;
@@ -124,6 +142,7 @@ WEFT_OMP_API void GOMP_parallel_end() {
 WEFT_OMP_GNU(GOMP_parallel_end, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_parallel_sections_start(Function fn, void* data, unsigned threads, unsigned count) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const LoopSpec spec = gnu::sections_spec(count);
   gnu::region_start(fn, data, threads, &spec);
 }
@@ -132,6 +151,7 @@ WEFT_OMP_GNU(GOMP_parallel_sections_start, "GOMP_1.0")
 #define WEFT_PARALLEL_LOOP_START(name, sched)                                                                          \
   WEFT_OMP_API void GOMP_parallel_loop_##name##_start(Function fn, void* data, unsigned threads, long start, long end, \
                                                       long incr, long chunk) {                                         \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     gnu::loop_region_start(fn, data, threads, gnu::sched, start, end, incr, chunk);                                    \
   }                                                                                                                    \
   WEFT_OMP_GNU(GOMP_parallel_loop_##name##_start, "GOMP_1.0")
@@ -142,6 +162,7 @@ WEFT_PARALLEL_LOOP_START(guided, kSchedGuided)
 
 WEFT_OMP_API void GOMP_parallel_loop_runtime_start(Function fn, void* data, unsigned threads, long start, long end,
                                                    long incr) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::loop_region_start(fn, data, threads, gnu::kSchedRuntime, start, end, incr, 0);
 }
 WEFT_OMP_GNU(GOMP_parallel_loop_runtime_start, "GOMP_1.0")

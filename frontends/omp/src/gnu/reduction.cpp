@@ -154,11 +154,12 @@ WEFT_OMP_GNU(GOMP_task_reduction_remap, "GOMP_5.0")
 
 // The end of a worksharing construct or scope with reductions: all members call it.
 WEFT_OMP_API void GOMP_workshare_task_reduction_unregister(bool cancelled) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = this_member();
   auto* reductions = static_cast<Reductions*>(member.task->group->reductions);
   gnu::taskgroup_end(member);
   // The code has member 0 combine the copies, after a barrier: nobody else needs them any more.
   if (member.num == 0) gnu::release(reductions);
-  if (!cancelled) barrier(member);
+  if (!cancelled) barrier(member, false, ompt_sync_region_barrier_implicit_workshare);
 }
 WEFT_OMP_GNU(GOMP_workshare_task_reduction_unregister, "GOMP_5.0")

@@ -1,7 +1,7 @@
 // sync.cpp: critical, atomic, barrier, cancel.
 #include "barrier.hpp"
 #include "export.hpp"
-#include "lock.hpp"
+#include "lock_calls.hpp"
 #include "region.hpp"
 #include "task.hpp"
 #include "team.hpp"
@@ -26,46 +26,83 @@ bool cancelled(const Member& member, int which) {
   return member.team->cancelled.load(std::memory_order_relaxed);
 }
 
+int flag_of(int which) {
+  if (which & kCancelLoop) return ompt_cancel_loop;
+  if (which & kCancelSections) return ompt_cancel_sections;
+  return which & kCancelTaskgroup ? ompt_cancel_taskgroup : ompt_cancel_parallel;
+}
+
 }  // namespace
 }  // namespace weft::omp::gnu
 
 using namespace weft::omp;
 
-WEFT_OMP_API void GOMP_critical_start() { lock_acquire(critical_lock(nullptr)); }
+WEFT_OMP_API void GOMP_critical_start() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_acquire<ompt_mutex_critical>(critical_lock(nullptr));
+}
 WEFT_OMP_GNU(GOMP_critical_start, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_critical_end() { lock_release(critical_lock(nullptr)); }
+WEFT_OMP_API void GOMP_critical_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_release<ompt_mutex_critical>(critical_lock(nullptr));
+}
 WEFT_OMP_GNU(GOMP_critical_end, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_critical_name_start(void** cell) { lock_acquire(critical_lock(cell)); }
+WEFT_OMP_API void GOMP_critical_name_start(void** cell) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_acquire<ompt_mutex_critical>(critical_lock(cell));
+}
 WEFT_OMP_GNU(GOMP_critical_name_start, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_critical_name_end(void** cell) { lock_release(critical_lock(cell)); }
+WEFT_OMP_API void GOMP_critical_name_end(void** cell) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_release<ompt_mutex_critical>(critical_lock(cell));
+}
 WEFT_OMP_GNU(GOMP_critical_name_end, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_atomic_start() { lock_acquire(atomic_lock()); }
+WEFT_OMP_API void GOMP_atomic_start() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_acquire<ompt_mutex_atomic>(atomic_lock());
+}
 WEFT_OMP_GNU(GOMP_atomic_start, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_atomic_end() { lock_release(atomic_lock()); }
+WEFT_OMP_API void GOMP_atomic_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_release<ompt_mutex_atomic>(atomic_lock());
+}
 WEFT_OMP_GNU(GOMP_atomic_end, "GOMP_1.0")
 
-WEFT_OMP_API void GOMP_barrier() { barrier(this_member()); }
+WEFT_OMP_API void GOMP_barrier() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  barrier(this_member(), false, ompt_sync_region_barrier_explicit);
+}
 WEFT_OMP_GNU(GOMP_barrier, "GOMP_1.0")
 
 // True: the region has been cancelled.
-WEFT_OMP_API bool GOMP_barrier_cancel() { return !barrier(this_member(), true); }
+WEFT_OMP_API bool GOMP_barrier_cancel() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  return !barrier(this_member(), true, ompt_sync_region_barrier_explicit);
+}
 WEFT_OMP_GNU(GOMP_barrier_cancel, "GOMP_4.0")
 
 WEFT_OMP_API bool GOMP_cancellation_point(int which) {
-  return device().cancel && gnu::cancelled(this_member(), which);
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (!device().cancel) return false;
+  Member& member = this_member();
+  const bool is = gnu::cancelled(member, which);
+  if (is && tool::there()) tool::cancel(member, gnu::flag_of(which) | ompt_cancel_detected);
+  return is;
 }
 WEFT_OMP_GNU(GOMP_cancellation_point, "GOMP_4.0")
 
 // `now` is its if clause. True: the caller goes to the construct's end.
 WEFT_OMP_API bool GOMP_cancel(int which, bool now) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   if (!device().cancel) return false;
   Member& member = this_member();
   if (!now) return gnu::cancelled(member, which);
+  if (tool::there()) tool::cancel(member, gnu::flag_of(which) | ompt_cancel_activated);
   if (which & (gnu::kCancelLoop | gnu::kCancelSections)) {
     member.team->gnu_cancelled.store(gnu::construct_of(member), std::memory_order_relaxed);
     return true;

@@ -93,7 +93,11 @@ void run_region(void* arg) {
   Icvs& icvs = own_icvs(this_member());
   icvs = device().initial;
   if (region.limit) icvs.thread_limit = region.limit;
-  region.fn(region.addresses);
+  if (tool::there()) {
+    tool::call(this_member().implicit, [&region] { region.fn(region.addresses); });
+  } else {
+    region.fn(region.addresses);
+  }
 }
 
 void run_on_host(Function fn, void** addresses, int limit) {
@@ -154,6 +158,7 @@ using namespace weft::omp;
 
 WEFT_OMP_API void GOMP_target_ext(int number, gnu::Function fn, size_t n, void** addresses, size_t* sizes,
                                   unsigned short* kinds, unsigned flags, void** depend, void** args) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::check_offload(number);
   Member& member = this_member();
   const gnu::Mapping map{n, addresses, sizes, kinds};
@@ -174,12 +179,14 @@ WEFT_OMP_API void GOMP_target_end_data() {}
 WEFT_OMP_GNU(GOMP_target_end_data, "GOMP_4.0")
 
 WEFT_OMP_API void GOMP_target_update_ext(int number, size_t, void**, size_t*, unsigned short*, unsigned flags, void** depend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::moved(number, flags, depend);
 }
 WEFT_OMP_GNU(GOMP_target_update_ext, "GOMP_4.5")
 
 WEFT_OMP_API void GOMP_target_enter_exit_data(int number, size_t, void**, size_t*, unsigned short*, unsigned flags,
                                               void** depend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::moved(number, flags, depend);
 }
 WEFT_OMP_GNU(GOMP_target_enter_exit_data, "GOMP_4.5")
@@ -192,6 +199,7 @@ WEFT_OMP_GNU(GOMP_target_map_indirect_ptr, "GOMP_5.1.2")
 
 WEFT_OMP_API void GOMP_target(int number, gnu::Function fn, const void*, size_t, void** addresses, size_t*,
                               unsigned char*) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   gnu::check_offload(number);
   gnu::run_on_host(fn, addresses, 0);
 }

@@ -20,7 +20,11 @@ struct Body {
 
 void run_body(Task* task) {
   const Body& body = *static_cast<Body*>(payload(task));
-  body.fn(body.data);
+  if (tool::there()) {
+    tool::call(*task, [&body] { body.fn(body.data); });
+  } else {
+    body.fn(body.data);
+  }
 }
 
 uint16_t core_flags(unsigned flags) {
@@ -52,7 +56,11 @@ void do_at_once(Member& member, TaskWish wish, Function fn, const Arguments& arg
   if (detach) give_event(task, detach, arguments.data);
   task_begin(member, task, depends.count(), depends.items());
   if (arguments.copy) arguments.copy(data, arguments.data);
-  fn(data);
+  if (tool::there()) {
+    tool::call(*task, [=] { fn(data); });
+  } else {
+    fn(data);
+  }
   task_end(member, task);
 }
 
@@ -118,9 +126,11 @@ void taskgroup_end(Member& member) { delete group_end(member); }
 
 using namespace weft::omp;
 
+namespace {
+
 // depend, priority and detach mean something only where their flags are set.
-WEFT_OMP_API void GOMP_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
-                            unsigned flags, void** depend, int priority, void* detach) {
+[[gnu::always_inline]] inline void new_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
+                                            unsigned flags, void** depend, int priority, void* detach) {
   Member& member = this_member();
   constexpr unsigned kSpecial = gnu::kFlagDepend | gnu::kFlagPriority | gnu::kFlagDetach;
   const bool plain = (flags & kSpecial) == 0 && copy == nullptr;
@@ -131,28 +141,67 @@ WEFT_OMP_API void GOMP_task(gnu::Function fn, void* data, gnu::Copy copy, long s
     task_call(member, gnu::core_flags(flags), fn, data);  // with the arguments of the caller, who goes on only afterwards
   }
 }
+
+// With a tool: not in the way of those without.
+[[gnu::noinline, gnu::cold]] void new_task_seen(const void* from, void* frame, gnu::Function fn, void* data, gnu::Copy copy,
+                                                long size, long align, bool deferred, unsigned flags, void** depend,
+                                                int priority, void* detach) {
+  const tool::Entry entry(from, frame);
+  new_task(fn, data, copy, size, align, deferred, flags, depend, priority, detach);
+}
+
+}  // namespace
+
+WEFT_OMP_API void GOMP_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
+                            unsigned flags, void** depend, int priority, void* detach) {
+  if (tool::there()) {
+    new_task_seen(WEFT_OMP_CALLER, fn, data, copy, size, align, deferred, flags, depend, priority, detach);
+  } else {
+    new_task(fn, data, copy, size, align, deferred, flags, depend, priority, detach);
+  }
+}
 WEFT_OMP_GNU(GOMP_task, "GOMP_2.0")
 
-WEFT_OMP_API void GOMP_taskwait() { task_wait(this_member()); }
+namespace {
+
+[[gnu::noinline, gnu::cold]] void taskwait_seen(const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  task_wait(this_member());
+}
+
+}  // namespace
+
+WEFT_OMP_API void GOMP_taskwait() { tool::there() ? taskwait_seen(WEFT_OMP_CALLER) : task_wait(this_member()); }
 WEFT_OMP_GNU(GOMP_taskwait, "GOMP_2.0")
 
 WEFT_OMP_API void GOMP_taskwait_depend(void** depend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const gnu::Depends depends(depend);
   task_wait_depend(this_member(), depends.count(), depends.items());
 }
 WEFT_OMP_GNU(GOMP_taskwait_depend, "GOMP_5.0")
 
 WEFT_OMP_API void GOMP_taskwait_depend_nowait(void** depend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const gnu::Depends depends(depend);
   task_wait_depend(this_member(), depends.count(), depends.items(), true);
 }
 WEFT_OMP_GNU(GOMP_taskwait_depend_nowait, "GOMP_5.1.1")
 
-WEFT_OMP_API void GOMP_taskyield() { task_yield(this_member()); }
+WEFT_OMP_API void GOMP_taskyield() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  task_yield(this_member());
+}
 WEFT_OMP_GNU(GOMP_taskyield, "GOMP_3.0")
 
-WEFT_OMP_API void GOMP_taskgroup_start() { gnu::taskgroup_begin(this_member()); }
+WEFT_OMP_API void GOMP_taskgroup_start() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  gnu::taskgroup_begin(this_member());
+}
 WEFT_OMP_GNU(GOMP_taskgroup_start, "GOMP_4.0")
 
-WEFT_OMP_API void GOMP_taskgroup_end() { gnu::taskgroup_end(this_member()); }
+WEFT_OMP_API void GOMP_taskgroup_end() {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  gnu::taskgroup_end(this_member());
+}
 WEFT_OMP_GNU(GOMP_taskgroup_end, "GOMP_4.0")

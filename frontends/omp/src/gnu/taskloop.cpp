@@ -49,6 +49,7 @@ void make_tasks(Member& member, Function fn, const Arguments& arguments, unsigne
     bounds[1] = behind == trip
                     ? end
                     : static_cast<Number>(static_cast<uint64_t>(start) + behind * static_cast<uint64_t>(step));
+    if (tool::there()) task->seen.piece = {static_cast<uint64_t>(bounds[0]), behind - at};
     task_start(member, task);
     at = behind;
   }
@@ -65,6 +66,7 @@ void taskloop(Function fn, const Arguments& arguments, unsigned flags, uint64_t 
     if (grouped && (flags & kFlagReduction)) reductions_of(arguments.data)->base = 0;
     return;
   }
+  if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_begin, trip);
   if (grouped) {
     taskgroup_begin(member);
     if (flags & kFlagReduction) {
@@ -76,6 +78,7 @@ void taskloop(Function fn, const Arguments& arguments, unsigned flags, uint64_t 
   const Cut parts = cut(trip, flags, number, static_cast<uint64_t>(member.team->n));
   make_tasks(member, fn, arguments, flags, priority, parts, trip, start, end, step);
   if (grouped) taskgroup_end(member);
+  if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_end, trip);
 }
 
 }  // namespace
@@ -86,6 +89,7 @@ using gnu::Ull;
 
 WEFT_OMP_API void GOMP_taskloop(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, unsigned flags,
                                 unsigned long number, int priority, long start, long end, long step) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
   gnu::taskloop(fn, arguments, flags, number, priority, gnu::trip_count(start, end, step), start, end, step);
 }
@@ -93,6 +97,7 @@ WEFT_OMP_GNU(GOMP_taskloop, "GOMP_4.5")
 
 WEFT_OMP_API void GOMP_taskloop_ull(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, unsigned flags,
                                     unsigned long number, int priority, Ull start, Ull end, Ull step) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
   const uint64_t trip = gnu::trip_count((flags & gnu::kFlagUp) != 0, start, end, step);
   gnu::taskloop(fn, arguments, flags, number, priority, trip, start, end, step);

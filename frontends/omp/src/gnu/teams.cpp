@@ -11,13 +11,29 @@ namespace {
 
 int to_int(unsigned number) { return static_cast<int>(std::min(number, 0x7fffffffu)); }
 
+struct Call {
+  void (*fn)(void*);
+  void* data;
+};
+
+void run(void* arg) {
+  const Call& call = *static_cast<Call*>(arg);
+  if (tool::there()) {
+    tool::call(this_member().implicit, [&call] { call.fn(call.data); });
+  } else {
+    call.fn(call.data);
+  }
+}
+
 }  // namespace
 
 WEFT_OMP_API void GOMP_teams_reg(void (*fn)(void*), void* data, unsigned teams, unsigned limit, unsigned) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   if (teams == 0) teams = static_cast<unsigned>(device().num_teams.load(std::memory_order_relaxed));
   if (teams == 0) teams = 3;  // libgomp's number, which programs have been run with
   if (limit == 0) limit = static_cast<unsigned>(device().teams_thread_limit.load(std::memory_order_relaxed));
-  league(to_int(teams), to_int(limit), fn, data);
+  Call call{fn, data};
+  league(to_int(teams), to_int(limit), run, &call);
 }
 WEFT_OMP_GNU(GOMP_teams_reg, "GOMP_5.0")
 

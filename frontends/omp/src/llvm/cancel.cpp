@@ -25,14 +25,7 @@ bool cancelled(const Member& member, int32_t kind) {
   }
 }
 
-}  // namespace
-}  // namespace weft::omp::llvm
-
-using namespace weft::omp;
-using namespace weft::omp::llvm;
-
-WEFT_OMP_API int32_t __kmpc_cancel(Ident*, int32_t gtid, int32_t kind) {
-  Member& member = *thread_of(gtid).member;
+bool cancel(Member& member, int32_t kind) {
   switch (kind) {
     case kParallel:
       return cancel_region(member);
@@ -42,16 +35,46 @@ WEFT_OMP_API int32_t __kmpc_cancel(Ident*, int32_t gtid, int32_t kind) {
     case kTaskgroup:
       return cancel_group(member);
     default:
-      return 0;
+      return false;
   }
 }
 
+int flag_of(int32_t kind) {
+  switch (kind) {
+    case kParallel: return ompt_cancel_parallel;
+    case kSections: return ompt_cancel_sections;
+    case kTaskgroup: return ompt_cancel_taskgroup;
+    default: return ompt_cancel_loop;
+  }
+}
+
+}  // namespace
+}  // namespace weft::omp::llvm
+
+using namespace weft::omp;
+using namespace weft::omp::llvm;
+
+WEFT_OMP_API int32_t __kmpc_cancel(Ident*, int32_t gtid, int32_t kind) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = *thread_of(gtid).member;
+  const bool done = cancel(member, kind);
+  if (done && tool::there()) tool::cancel(member, flag_of(kind) | ompt_cancel_activated);
+  return done;
+}
+
 WEFT_OMP_API int32_t __kmpc_cancellationpoint(Ident*, int32_t gtid, int32_t kind) {
-  return cancelled(*thread_of(gtid).member, kind);
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = *thread_of(gtid).member;
+  const bool is = cancelled(member, kind);
+  if (is && tool::there()) tool::cancel(member, flag_of(kind) | ompt_cancel_detected);
+  return is;
 }
 
 // Not 0: the region is cancelled.
-WEFT_OMP_API int32_t __kmpc_cancel_barrier(Ident*, int32_t gtid) { return !barrier(*thread_of(gtid).member, true); }
+WEFT_OMP_API int32_t __kmpc_cancel_barrier(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  return !barrier(*thread_of(gtid).member, true);
+}
 
 WEFT_OMP_API int kmp_get_cancellation_status(int kind) { return cancelled(this_member(), kind); }
 WEFT_OMP_API int kmp_get_cancellation_status_(int kind) { return cancelled(this_member(), kind); }

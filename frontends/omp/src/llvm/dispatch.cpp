@@ -56,6 +56,7 @@ void dispatch_init(Member& member, int32_t schedule, T lower, T upper, S step, S
   member.loop_step = static_cast<uint64_t>(step);
   member.loop_unit = unit;
   member.loop_trip = trip;
+  if (tool::there()) tool::work_begins(member, tool::work_of(member, member.share->spec), trip);
 }
 
 template <typename T, typename S = std::make_signed_t<T>>
@@ -66,6 +67,7 @@ int32_t dispatch_next(int32_t gtid, int32_t* last, T* lower, T* upper, S* step) 
   if (!member.loop_open) return 0;
   if (!loop_next(member, &first, &end)) {
     leave_loop(member);
+    if (tool::there()) tool::work_ends(member);
     return 0;
   }
   first *= member.loop_unit;
@@ -74,6 +76,7 @@ int32_t dispatch_next(int32_t gtid, int32_t* last, T* lower, T* upper, S* step) 
   *upper = static_cast<T>(member.loop_base + (end - 1) * member.loop_step);
   if (step != nullptr) *step = static_cast<S>(member.loop_step);
   if (last != nullptr) *last = end == member.loop_trip;
+  if (tool::there()) tool::piece(member, ompt_dispatch_ws_loop_chunk, static_cast<uint64_t>(*lower), end - first);
   return 1;
 }
 
@@ -97,14 +100,17 @@ using namespace weft::omp::llvm;
 #define WEFT_OMP_DISPATCH(suffix, T, S)                                                                                \
   WEFT_OMP_API void __kmpc_dispatch_init_##suffix(Ident*, int32_t gtid, int32_t schedule, T lower, T upper, S step,    \
                                                   S chunk) {                                                           \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     dispatch_init<T>(*thread_of(gtid).member, schedule, lower, upper, step, chunk);                                    \
   }                                                                                                                    \
   WEFT_OMP_API void __kmpc_dist_dispatch_init_##suffix(Ident*, int32_t gtid, int32_t schedule, int32_t* last, T lower, \
                                                        T upper, S step, S chunk) {                                     \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     dist_dispatch_init<T>(gtid, schedule, last, lower, upper, step, chunk);                                            \
   }                                                                                                                    \
   WEFT_OMP_API int32_t __kmpc_dispatch_next_##suffix(Ident*, int32_t gtid, int32_t* last, T* lower, T* upper,          \
                                                      S* step) {                                                        \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                          \
     return dispatch_next<T>(gtid, last, lower, upper, step);                                                           \
   }                                                                                                                    \
   WEFT_OMP_API void __kmpc_dispatch_fini_##suffix(Ident*, int32_t) {}
@@ -115,14 +121,21 @@ WEFT_OMP_DISPATCH(8u, uint64_t, int64_t)
 #undef WEFT_OMP_DISPATCH
 
 // The loop is over, also where it has been left by cancellation.
-WEFT_OMP_API void __kmpc_dispatch_deinit(Ident*, int32_t gtid) { leave_loop(*thread_of(gtid).member); }
+WEFT_OMP_API void __kmpc_dispatch_deinit(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = *thread_of(gtid).member;
+  leave_loop(member);
+  if (tool::there()) tool::work_ends(member);
+}
 
 // ---- sections that are asked for one by one. How many there are is said at each question.
 
 // 0: the caller is alone, does them all, and asks for none.
 WEFT_OMP_API int32_t __kmpc_sections_init(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   constexpr uint64_t kMany = uint64_t{1} << 32;
   Member& member = *thread_of(gtid).member;
+  if (tool::there()) tool::work_begins(member, ompt_work_sections, 0);
   if (member.team->n == 1) return 0;
   enter_loop(member, {.trip = kMany, .chunk = 1, .deal = Deal::kDynamic});
   return 1;
@@ -130,11 +143,18 @@ WEFT_OMP_API int32_t __kmpc_sections_init(Ident*, int32_t gtid) {
 
 // `count`: there is none left.
 WEFT_OMP_API int32_t __kmpc_next_section(Ident*, int32_t gtid, int32_t count) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = *thread_of(gtid).member;
   uint64_t first = 0;
   uint64_t end = 0;
   if (!member.loop_open || !loop_next(member, &first, &end)) return count;
+  if (tool::there() && first < static_cast<uint64_t>(count)) tool::section(member);
   return static_cast<int32_t>(std::min(first, static_cast<uint64_t>(count)));
 }
 
-WEFT_OMP_API void __kmpc_end_sections(Ident*, int32_t gtid) { leave_loop(*thread_of(gtid).member); }
+WEFT_OMP_API void __kmpc_end_sections(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = *thread_of(gtid).member;
+  leave_loop(member);
+  if (tool::there()) tool::work_ends(member);
+}

@@ -60,6 +60,7 @@ WEFT_OMP_API void __kmpc_doacross_post(Ident*, int32_t gtid, const int64_t* valu
   if (nest == nullptr) return;
   enter_if_needed(member, *nest);
   doacross_post(member, point_of(*nest, values));
+  if (tool::there()) tool::doacross(member, ompt_dependence_type_source, values, nest->dims);
 }
 
 WEFT_OMP_API void __kmpc_doacross_wait(Ident*, int32_t gtid, const int64_t* values) {
@@ -67,7 +68,8 @@ WEFT_OMP_API void __kmpc_doacross_wait(Ident*, int32_t gtid, const int64_t* valu
   Doacross* nest = doacross_of(member);
   if (nest == nullptr) return;
   enter_if_needed(member, *nest);
-  doacross_wait(member, point_of(*nest, values));
+  const bool waited = doacross_wait(member, point_of(*nest, values));
+  if (waited && tool::there()) tool::doacross(member, ompt_dependence_type_sink, values, nest->dims);
 }
 
 WEFT_OMP_API void __kmpc_doacross_fini(Ident*, int32_t gtid) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "llvm/ident.hpp"
+#include "tool.hpp"
 
 namespace weft::omp::llvm {
 namespace {
@@ -30,7 +31,9 @@ void print_place(const Ident* ident) {
 using namespace weft::omp::llvm;
 
 WEFT_OMP_API void __kmpc_error(Ident* ident, int severity, const char* message) {
+  const weft::omp::tool::Entry entry(WEFT_OMP_CALLER);
   const bool fatal = severity == kFatal;
+  if (weft::omp::tool::there()) weft::omp::tool::error(fatal, message);
   std::fprintf(stderr, "OMP: %s: Encountered user-directed %s", fatal ? "Error" : "Warning", fatal ? "error" : "warning");
   print_place(ident);
   std::fprintf(stderr, "%s%s\n", message != nullptr ? ": " : "", message != nullptr ? message : "");

@@ -20,6 +20,9 @@ struct Ident {
 };
 static_assert(sizeof(Ident) == 24 && offsetof(Ident, source) == 16);
 inline constexpr int32_t kIdentAtomicReduce = 0x10;  // the compiler has also made code that combines with atomics
+inline constexpr int32_t kIdentExplicitBarrier = 0x20;
+inline constexpr int32_t kIdentImplicitBarrier = 0x40;
+inline constexpr int32_t kIdentSections = 0x400;     // a loop that is sections
 
 // An outlined region; a0… are as many pointers as the call has said.
 using Microtask = void (*)(int32_t* gtid, int32_t* number, ...);

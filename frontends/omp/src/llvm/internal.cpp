@@ -1,4 +1,4 @@
-// internal.cpp: what libomp.so exports of its own inside, for its debuggers, tests and profilers, and the tools interface.
+// internal.cpp: what libomp.so exports of its own inside, for its debuggers, tests and profilers.
 //
 // What can be meant here behaves. The rest works on libomp's own structures, of which there are none here, so that nobody can
 // have one to call it with: it says so and ends the program.
@@ -14,8 +14,7 @@
 using namespace weft::omp::llvm;
 
 WEFT_OMP_API int __kmp_invoke_microtask(Microtask fn, int gtid, int number, int argc, void** argv, void** exit_frame) {
-  if (exit_frame != nullptr) *exit_frame = __builtin_frame_address(0);
-  weft_omp_microtask(fn, &gtid, &number, argc, argv);
+  weft_omp_microtask(fn, &gtid, &number, argc, argv, exit_frame);
   return 1;
 }
 
@@ -79,7 +78,5 @@ MutexKind kmp_mutex_impl_info[4] = {{"kmp_mutex_impl_none", 0},
 WEFT_OMP_DATA void* const kmp_max_mem_alloc;
 void* const kmp_max_mem_alloc = reinterpret_cast<void*>(1024);
 
-// ---- tools (OMPT): none are called. A program's or a tool's own ompt_start_tool() comes before this one.
-
-WEFT_OMP_API __attribute__((weak)) void* ompt_start_tool(unsigned, const char*) { return nullptr; }
+// libomptarget's part of the interface for tools: it would tell of devices.
 WEFT_OMP_API void ompt_libomp_connect(void*) {}

@@ -22,7 +22,12 @@ void destroy_privates(Task* task) {
 
 void run_plain(Task* task) {
   KmpTask* kmp = kmp_task_of(task);
-  kmp->entry(task->member->thread->gtid, kmp);
+  const int32_t gtid = task->member->thread->gtid;
+  if (tool::there()) {
+    tool::call(*task, [=] { kmp->entry(gtid, kmp); });
+  } else {
+    kmp->entry(gtid, kmp);
+  }
 }
 
 void run_with_destructors(Task* task) {

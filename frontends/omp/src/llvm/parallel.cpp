@@ -11,21 +11,23 @@
 #include "team.hpp"
 
 namespace weft::omp::llvm {
-namespace {
 
-struct Call {
-  Microtask fn;
-  int argc;
-  void** argv;
-};
-
-void run_call(Member& member, void* arg) {
-  const Call& call = *static_cast<const Call*>(arg);
+void run_in(Member& member, const Call& call) {
   int32_t gtid = member.thread->gtid;
   int32_t number = member.num;
-  weft_omp_microtask(call.fn, &gtid, &number, call.argc, call.argv);
+  void** frame = nullptr;
+  if (tool::there()) {
+    tool::frame_left(member.implicit, nullptr);
+    frame = &member.implicit.seen.frame.exit_frame.ptr;
+  }
+  weft_omp_microtask(call.fn, &gtid, &number, call.argc, call.argv, frame);
   leave_loop(member);
+  if (tool::there()) tool::work_ends(member);  // it has been left by cancellation
 }
+
+namespace {
+
+void run_call(Member& member, void* arg) { run_in(member, *static_cast<const Call*>(arg)); }
 
 [[gnu::noinline]] void fork_with_list(Thread& thread, RegionWish& wish, Call& call) {
   const std::vector<int> inner = std::exchange(thread.push_inner, {});  // not the one of a region inside
@@ -72,11 +74,13 @@ WEFT_OMP_API void __kmpc_fork_call(Ident*, int32_t argc, Microtask fn, ...) {
   for (int i = 0; i < argc; ++i) argv[i] = va_arg(arguments, void*);
   va_end(arguments);
   Call call = {fn, argc, argv};
+  const tool::Entry entry(WEFT_OMP_CALLER);
   fork(this_thread(), call);
 }
 
 // if() without a second copy of the call: `argument` is the only one, and may be null where there is none.
 WEFT_OMP_API void __kmpc_fork_call_if(Ident*, int32_t argc, Microtask fn, int32_t condition, void* argument) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Thread& thread = this_thread();
   Call call = {fn, argc < 1 ? argc : 1, &argument};
   if (condition != 0) {
@@ -89,8 +93,16 @@ WEFT_OMP_API void __kmpc_fork_call_if(Ident*, int32_t argc, Microtask fn, int32_
 }
 
 // The compiler calls the region itself between these two: if(false).
-WEFT_OMP_API void __kmpc_serialized_parallel(Ident*, int32_t) { begin_serial(this_thread()); }
-WEFT_OMP_API void __kmpc_end_serialized_parallel(Ident*, int32_t gtid) { end_serial(thread_of(gtid)); }
+WEFT_OMP_API void __kmpc_serialized_parallel(Ident*, int32_t) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Thread& thread = this_thread();
+  begin_serial(thread);
+  if (tool::there()) tool::called_by_program(*thread.member, WEFT_OMP_FRAME_REGISTER);
+}
+WEFT_OMP_API void __kmpc_end_serialized_parallel(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  end_serial(thread_of(gtid));
+}
 
 // ---- for the next region
 

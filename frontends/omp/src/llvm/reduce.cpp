@@ -17,11 +17,13 @@ enum Way : uint8_t { kAlone, kLocked, kAtomic };
 bool alone(const Team& team) { return team.n == 1 && team.league_size == 1; }
 
 int32_t begin(const Ident* ident, Member& member, CriticalName* name) {
+  if (tool::there()) tool::reduction(member, ompt_scope_begin);
   if (alone(*member.team)) {
     member.reduction = kAlone;
     return 1;
   }
-  if (ident != nullptr && (ident->flags & kIdentAtomicReduce) != 0) {
+  // With atomics the code does not say when it is done. A tool wants to know.
+  if (ident != nullptr && (ident->flags & kIdentAtomicReduce) != 0 && !tool::there()) {
     member.reduction = kAtomic;
     return 2;
   }
@@ -33,6 +35,7 @@ int32_t begin(const Ident* ident, Member& member, CriticalName* name) {
 void end(Member& member, CriticalName* name) {
   if (member.reduction == kLocked) lock_release(critical_lock(name));
   member.reduction = kAlone;
+  if (tool::there()) tool::reduction(member, ompt_scope_end);
 }
 
 }  // namespace
@@ -43,18 +46,22 @@ using namespace weft::omp::llvm;
 
 WEFT_OMP_API int32_t __kmpc_reduce_nowait(Ident* ident, int32_t gtid, int32_t, size_t, void*, void (*)(void*, void*),
                                           CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   return begin(ident, *thread_of(gtid).member, name);
 }
 WEFT_OMP_API void __kmpc_end_reduce_nowait(Ident*, int32_t gtid, CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   end(*thread_of(gtid).member, name);
 }
 
 // With a barrier at its end.
 WEFT_OMP_API int32_t __kmpc_reduce(Ident* ident, int32_t gtid, int32_t, size_t, void*, void (*)(void*, void*),
                                    CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   return begin(ident, *thread_of(gtid).member, name);
 }
 WEFT_OMP_API void __kmpc_end_reduce(Ident*, int32_t gtid, CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = *thread_of(gtid).member;
   end(member, name);
   barrier(member);

@@ -11,6 +11,17 @@ void enter_static(Member& member) {
   if (device().cancel || member.doacross != nullptr) [[unlikely]] enter_loop(member, {.trip = 0, .deal = Deal::kStatic});
 }
 
+// What a tool is told. `bounds`: the piece that the thread has got, or its first one.
+template <typename T>
+[[gnu::noinline]] void tell_piece(Member& member, ompt_work_t kind, Bounds<T> bounds) {
+  const auto first = static_cast<uint64_t>(*bounds.lower);
+  switch (kind) {
+    case ompt_work_sections: return tool::section(member);
+    case ompt_work_distribute: return tool::piece(member, ompt_dispatch_distribute_chunk, first, bounds.trip());
+    default: return tool::piece(member, ompt_dispatch_ws_loop_chunk, first, bounds.trip());
+  }
+}
+
 void say(int32_t* last, bool value) {
   if (last != nullptr) *last = value;
 }
@@ -32,19 +43,24 @@ bool deal(int kind, Bounds<T> bounds, Seat seat, int64_t chunk, std::make_signed
 }
 
 template <typename T, typename S = std::make_signed_t<T>>
-void static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T* upper, S* stride, S step, S chunk) {
+void static_init(const Ident* ident, int32_t gtid, int32_t schedule, int32_t* last, T* lower, T* upper, S* stride, S step,
+                 S chunk) {
   Member& member = *thread_of(gtid).member;
   bool ordered = false;
   const int kind = plain_schedule(schedule, &ordered);
   const bool distribute = kind == schedule::kDistribute || kind == schedule::kDistributeChunked;
   if (!distribute) enter_static(member);
   const Bounds<T> bounds = {lower, upper, step};
+  const bool sections = ident != nullptr && (ident->flags & kIdentSections) != 0;
+  const ompt_work_t work = distribute ? ompt_work_distribute : sections ? ompt_work_sections : ompt_work_loop_static;
+  if (tool::there()) tool::work_begins(member, work, bounds.trip());
   if (bounds.trip() == 0) {
     say(last, false);
     *stride = step;
     return;
   }
   say(last, deal(kind, bounds, distribute ? seat_in_league(member) : seat_in_team(member), chunk, stride));
+  if (tool::there() && bounds.trip() != 0) tell_piece(member, work, bounds);
 }
 
 // `upper_of_team` becomes the last of what the team has, of which the thread gets the first piece.
@@ -57,6 +73,7 @@ void dist_static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T
   const int kind = plain_schedule(schedule, &ordered);
   const Bounds<T> bounds = {lower, upper, step};
   *upper_of_team = *upper;
+  if (tool::there()) tool::work_begins(member, ompt_work_distribute, bounds.trip());
   if (bounds.trip() == 0) {
     say(last, false);
     *stride = step;
@@ -70,6 +87,7 @@ void dist_static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T
     return;
   }
   say(last, deal(kind, bounds, seat_in_team(member), chunk, stride) && last_team);
+  if (tool::there() && bounds.trip() != 0) tell_piece(member, ompt_work_distribute, bounds);
 }
 
 template <typename T, typename S = std::make_signed_t<T>>
@@ -90,13 +108,15 @@ using namespace weft::omp;
 using namespace weft::omp::llvm;
 
 #define WEFT_OMP_STATIC_LOOPS(suffix, T, S)                                                                              \
-  WEFT_OMP_API void __kmpc_for_static_init_##suffix(Ident*, int32_t gtid, int32_t schedule, int32_t* last, T* lower,     \
-                                                    T* upper, S* stride, S step, S chunk) {                              \
-    static_init<T>(gtid, schedule, last, lower, upper, stride, step, chunk);                                             \
+  WEFT_OMP_API void __kmpc_for_static_init_##suffix(Ident* ident, int32_t gtid, int32_t schedule, int32_t* last,         \
+                                                    T* lower, T* upper, S* stride, S step, S chunk) {                    \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                            \
+    static_init<T>(ident, gtid, schedule, last, lower, upper, stride, step, chunk);                                      \
   }                                                                                                                      \
   WEFT_OMP_API void __kmpc_dist_for_static_init_##suffix(Ident*, int32_t gtid, int32_t schedule, int32_t* last,          \
                                                          T* lower, T* upper, T* upper_of_team, S* stride, S step,        \
                                                          S chunk) {                                                      \
+    const tool::Entry entry(WEFT_OMP_CALLER);                                                                            \
     dist_static_init<T>(gtid, schedule, last, lower, upper, upper_of_team, stride, step, chunk);                         \
   }                                                                                                                      \
   WEFT_OMP_API void __kmpc_team_static_init_##suffix(Ident*, int32_t gtid, int32_t* last, T* lower, T* upper, S* stride, \
@@ -109,4 +129,9 @@ WEFT_OMP_STATIC_LOOPS(8, int64_t, int64_t)
 WEFT_OMP_STATIC_LOOPS(8u, uint64_t, int64_t)
 #undef WEFT_OMP_STATIC_LOOPS
 
-WEFT_OMP_API void __kmpc_for_static_fini(Ident*, int32_t gtid) { leave_loop(*thread_of(gtid).member); }
+WEFT_OMP_API void __kmpc_for_static_fini(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = *thread_of(gtid).member;
+  leave_loop(member);
+  if (tool::there()) tool::work_ends(member);
+}

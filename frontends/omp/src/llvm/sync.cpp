@@ -3,7 +3,7 @@
 
 #include "barrier.hpp"
 #include "llvm/ident.hpp"
-#include "lock.hpp"
+#include "lock_calls.hpp"
 #include "workshare.hpp"
 
 using namespace weft::omp;
@@ -13,31 +13,59 @@ namespace {
 
 Member& member_of(int32_t gtid) { return *thread_of(gtid).member; }
 
+ompt_sync_region_t kind_of(const Ident* ident) {
+  if (ident == nullptr) return ompt_sync_region_barrier_implementation;
+  if ((ident->flags & kIdentExplicitBarrier) != 0) return ompt_sync_region_barrier_explicit;
+  if ((ident->flags & kIdentImplicitBarrier) != 0) return ompt_sync_region_barrier_implicit_workshare;
+  return ompt_sync_region_barrier_implementation;
+}
+
 }  // namespace
 
-WEFT_OMP_API void __kmpc_barrier(Ident*, int32_t gtid) { barrier(member_of(gtid)); }
+WEFT_OMP_API void __kmpc_barrier(Ident* ident, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  barrier(member_of(gtid), false, kind_of(ident));
+}
 
 // Not 0 for one, for which the others wait until it says that it is done.
 WEFT_OMP_API int32_t __kmpc_barrier_master(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   barrier(member);
   if (member.num == 0) return 1;
   barrier(member);
   return 0;
 }
-WEFT_OMP_API void __kmpc_end_barrier_master(Ident*, int32_t gtid) { barrier(member_of(gtid)); }
+WEFT_OMP_API void __kmpc_end_barrier_master(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  barrier(member_of(gtid));
+}
 
 WEFT_OMP_API int32_t __kmpc_barrier_master_nowait(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   barrier(member);
   return member.num == 0;
 }
 
-WEFT_OMP_API int32_t __kmpc_single(Ident*, int32_t gtid) { return single(member_of(gtid)); }
-WEFT_OMP_API void __kmpc_end_single(Ident*, int32_t) {}
+WEFT_OMP_API int32_t __kmpc_single(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = member_of(gtid);
+  const bool mine = single(member);
+  if (tool::there()) {
+    tool::work(member, mine ? ompt_work_single_executor : ompt_work_single_other, ompt_scope_begin);
+    if (!mine) tool::work(member, ompt_work_single_other, ompt_scope_end);
+  }
+  return mine;
+}
+WEFT_OMP_API void __kmpc_end_single(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) tool::work(member_of(gtid), ompt_work_single_executor, ompt_scope_end);
+}
 
 WEFT_OMP_API void __kmpc_copyprivate(Ident*, int32_t gtid, size_t, void* mine, void (*copy)(void* to, void* from),
                                      int32_t did_it) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   void* from = copyprivate(member, did_it != 0 ? mine : nullptr);
   if (did_it == 0) copy(mine, from);
@@ -46,33 +74,71 @@ WEFT_OMP_API void __kmpc_copyprivate(Ident*, int32_t gtid, size_t, void* mine, v
 
 // The compiler copies, and has a barrier of its own behind that.
 WEFT_OMP_API void* __kmpc_copyprivate_light(Ident*, int32_t gtid, void* mine) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   void* from = copyprivate(member, mine);
   copyprivate_done(member);
   return from;
 }
 
-WEFT_OMP_API int32_t __kmpc_master(Ident*, int32_t gtid) { return member_of(gtid).num == 0; }
-WEFT_OMP_API void __kmpc_end_master(Ident*, int32_t) {}
-WEFT_OMP_API int32_t __kmpc_masked(Ident*, int32_t gtid, int32_t filter) { return member_of(gtid).num == filter; }
-WEFT_OMP_API void __kmpc_end_masked(Ident*, int32_t) {}
-WEFT_OMP_API void __kmpc_scope(Ident*, int32_t, void*) {}
-WEFT_OMP_API void __kmpc_end_scope(Ident*, int32_t, void*) {}
-
-// Outside of an ordered loop it is nothing: the region may be orphaned.
-WEFT_OMP_API void __kmpc_ordered(Ident*, int32_t gtid) {
+WEFT_OMP_API int32_t __kmpc_masked(Ident*, int32_t gtid, int32_t filter) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
-  if (member.loop_open) ordered_begin(member);
+  const bool mine = member.num == filter;
+  if (mine && tool::there()) tool::masked(member, ompt_scope_begin);
+  return mine;
+}
+WEFT_OMP_API void __kmpc_end_masked(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) tool::masked(member_of(gtid), ompt_scope_end);
+}
+WEFT_OMP_API int32_t __kmpc_master(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = member_of(gtid);
+  if (member.num != 0) return 0;
+  if (tool::there()) tool::masked(member, ompt_scope_begin);
+  return 1;
+}
+WEFT_OMP_API void __kmpc_end_master(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) tool::masked(member_of(gtid), ompt_scope_end);
+}
+WEFT_OMP_API void __kmpc_scope(Ident*, int32_t gtid, void*) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) tool::work(member_of(gtid), ompt_work_scope, ompt_scope_begin);
+}
+WEFT_OMP_API void __kmpc_end_scope(Ident*, int32_t gtid, void*) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) tool::work(member_of(gtid), ompt_work_scope, ompt_scope_end);
+}
+
+// Outside of a loop there is nobody to wait for.
+WEFT_OMP_API void __kmpc_ordered(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = member_of(gtid);
+  ordered_begin(member, member.loop_open);
 }
 WEFT_OMP_API void __kmpc_end_ordered(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
-  if (member.loop_open) ordered_end(member);
+  ordered_end(member);
 }
 
-WEFT_OMP_API void __kmpc_critical(Ident*, int32_t, CriticalName* name) { lock_acquire(critical_lock(name)); }
-WEFT_OMP_API void __kmpc_critical_with_hint(Ident*, int32_t, CriticalName* name, uint32_t) {
-  lock_acquire(critical_lock(name));
+WEFT_OMP_API void __kmpc_critical(Ident*, int32_t, CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_acquire<ompt_mutex_critical>(critical_lock(name));
 }
-WEFT_OMP_API void __kmpc_end_critical(Ident*, int32_t, CriticalName* name) { lock_release(critical_lock(name)); }
+WEFT_OMP_API void __kmpc_critical_with_hint(Ident*, int32_t, CriticalName* name, uint32_t hint) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_acquire<ompt_mutex_critical>(critical_lock(name), hint);
+}
+WEFT_OMP_API void __kmpc_end_critical(Ident*, int32_t, CriticalName* name) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  call_release<ompt_mutex_critical>(critical_lock(name));
+}
 
-WEFT_OMP_API void __kmpc_flush(Ident*) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+WEFT_OMP_API void __kmpc_flush(Ident*) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (tool::there()) tool::flush();
+}

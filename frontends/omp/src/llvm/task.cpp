@@ -54,13 +54,18 @@ WEFT_OMP_API KmpTask* __kmpc_omp_target_task_alloc(Ident*, int32_t gtid, int32_t
   return allocate(member_of(gtid), flags, bytes, shareds, entry);
 }
 
-WEFT_OMP_API int32_t __kmpc_omp_task(Ident*, int32_t gtid, KmpTask* kmp) { return start(member_of(gtid), kmp); }
+WEFT_OMP_API int32_t __kmpc_omp_task(Ident*, int32_t gtid, KmpTask* kmp) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  return start(member_of(gtid), kmp);
+}
 WEFT_OMP_API int32_t __kmpc_omp_task_parts(Ident*, int32_t gtid, KmpTask* kmp) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   return start(member_of(gtid), kmp);
 }
 
 WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* kmp, int32_t count, KmpDepend* list,
                                                int32_t more_count, KmpDepend* more) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const Depends depends(count, list, more_count, more);
   Member& member = member_of(gtid);
   if (member.task == task_of_payload(kmp)) return start(member, kmp);
@@ -71,10 +76,14 @@ WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* km
 
 // if(false): the compiler calls the body between these two, after it has waited for the dependences.
 WEFT_OMP_API void __kmpc_omp_task_begin_if0(Ident*, int32_t gtid, KmpTask* kmp) {
-  task_begin(member_of(gtid), task_of_payload(kmp));
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  Member& member = member_of(gtid);
+  task_begin(member, task_of_payload(kmp));
+  if (tool::there()) tool::called_by_program(member, WEFT_OMP_FRAME_REGISTER);
 }
 
 WEFT_OMP_API void __kmpc_omp_task_complete_if0(Ident*, int32_t gtid, KmpTask* kmp) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   Task* task = task_of_payload(kmp);
   // An untied one has given itself back: whoever made it waits for all of it, and so runs its parts one after the other.
@@ -83,26 +92,32 @@ WEFT_OMP_API void __kmpc_omp_task_complete_if0(Ident*, int32_t gtid, KmpTask* km
     kmp->entry(gtid, kmp);
   }
   body_ended(task);
+  // Of an undeferred task its maker waits for the body, not for its event.
+  if ((task->flags & task_flag::kDetachable) != 0) task->flags &= static_cast<uint16_t>(~task_flag::kUndeferred);
   task_end(member, task);
 }
 
 WEFT_OMP_API int32_t __kmpc_omp_taskwait(Ident*, int32_t gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   task_wait(member_of(gtid));
   return 0;
 }
 
 WEFT_OMP_API int32_t __kmpc_omp_taskyield(Ident*, int32_t gtid, int) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   task_yield(member_of(gtid));
   return 0;
 }
 
 WEFT_OMP_API void __kmpc_omp_taskwait_deps_51(Ident*, int32_t gtid, int32_t count, KmpDepend* list, int32_t more_count,
                                               KmpDepend* more, int32_t nowait) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   const Depends depends(count, list, more_count, more);
   task_wait_depend(member_of(gtid), depends.size(), depends.data(), nowait != 0);
 }
 WEFT_OMP_API void __kmpc_omp_wait_deps(Ident* ident, int32_t gtid, int32_t count, KmpDepend* list, int32_t more_count,
                                        KmpDepend* more) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   __kmpc_omp_taskwait_deps_51(ident, gtid, count, list, more_count, more, 0);
 }
 
@@ -111,9 +126,13 @@ WEFT_OMP_API int32_t __kmpc_omp_reg_task_with_affinity(Ident*, int32_t, KmpTask*
 
 // ---- taskgroup
 
-WEFT_OMP_API void __kmpc_taskgroup(Ident*, int gtid) { group_begin(member_of(gtid), new TaskGroup); }
+WEFT_OMP_API void __kmpc_taskgroup(Ident*, int gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  group_begin(member_of(gtid), new TaskGroup);
+}
 
 WEFT_OMP_API void __kmpc_end_taskgroup(Ident*, int gtid) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   TaskGroup* group = group_end(member);
   if (group->reductions != nullptr) combine_reductions(member, *group);

@@ -64,9 +64,8 @@ struct Loop {
 
 void end_unused(Member& member, KmpTask* pattern) {
   Task* task = task_of_payload(pattern);
-  task_begin(member, task);
   body_ended(task);
-  task_end(member, task);
+  task_unused(member, task);
 }
 
 void start_pieces(Member& member, const Loop& loop, Pieces pieces) {
@@ -77,6 +76,7 @@ void start_pieces(Member& member, const Loop& loop, Pieces pieces) {
     const bool itself = last && loop.duplicate == nullptr && !loop.undeferred;
     KmpTask* task = itself ? loop.pattern : loop.copy(member, last);
     loop.set_bounds(task, first, count);
+    if (tool::there()) task_of_payload(task)->seen.piece = {loop.lower + first * loop.step, count};
     first += count;
     task_start(member, task_of_payload(task));
   }
@@ -110,9 +110,11 @@ void taskloop(Member& member, KmpTask* pattern, uint64_t* lower, uint64_t* upper
     return;
   }
   TaskGroup group;
+  if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_begin, loop.trip);
   if (wish.group) group_begin(member, &group);
   start_pieces(member, loop, cut(member, loop.trip, wish.how, wish.value, wish.strict));
   if (wish.group) group_end(member);
+  if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_end, loop.trip);
 }
 
 }  // namespace
@@ -124,6 +126,7 @@ using namespace weft::omp::llvm;
 WEFT_OMP_API void __kmpc_taskloop(Ident*, int32_t gtid, KmpTask* pattern, int32_t condition, uint64_t* lower,
                                   uint64_t* upper, int64_t step, int32_t nogroup, int32_t how, uint64_t value,
                                   void* duplicate) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   taskloop(*thread_of(gtid).member, pattern, lower, upper, step, duplicate,
            {.deferred = condition != 0, .group = nogroup == 0, .how = how, .value = value, .strict = false});
 }
@@ -132,6 +135,7 @@ WEFT_OMP_API void __kmpc_taskloop(Ident*, int32_t gtid, KmpTask* pattern, int32_
 WEFT_OMP_API void __kmpc_taskloop_5(Ident*, int32_t gtid, KmpTask* pattern, int32_t condition, uint64_t* lower,
                                     uint64_t* upper, int64_t step, int32_t nogroup, int32_t how, uint64_t value,
                                     int32_t modifier, void* duplicate) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
   taskloop(*thread_of(gtid).member, pattern, lower, upper, step, duplicate,
            {.deferred = condition != 0, .group = nogroup == 0, .how = how, .value = value, .strict = modifier != 0});
 }

@@ -4,7 +4,6 @@
 
 #include "icv.hpp"
 #include "llvm/ident.hpp"
-#include "llvm/loop.hpp"
 #include "llvm/microtask.hpp"
 #include "region.hpp"
 #include "team.hpp"
@@ -12,20 +11,7 @@
 namespace weft::omp::llvm {
 namespace {
 
-struct Call {
-  Microtask fn;
-  int argc;
-  void** argv;
-};
-
-void run_call(void* arg) {
-  const Call& call = *static_cast<const Call*>(arg);
-  Thread& thread = this_thread();
-  int32_t gtid = thread.gtid;
-  int32_t number = thread.member->num;
-  weft_omp_microtask(call.fn, &gtid, &number, call.argc, call.argv);
-  leave_loop(*thread.member);
-}
+void run_call(void* arg) { run_in(this_member(), *static_cast<const Call*>(arg)); }
 
 }  // namespace
 }  // namespace weft::omp::llvm
@@ -40,6 +26,7 @@ WEFT_OMP_API void __kmpc_fork_teams(Ident*, int32_t argc, Microtask fn, ...) {
   for (int i = 0; i < argc; ++i) argv[i] = va_arg(arguments, void*);
   va_end(arguments);
   Call call = {fn, argc, argv};
+  const tool::Entry entry(WEFT_OMP_CALLER);
   Thread& thread = this_thread();
   const int teams = thread.push_teams > 0 ? thread.push_teams : device().num_teams.load();
   const int limit = thread.push_limit > 0 ? thread.push_limit : device().teams_thread_limit.load();

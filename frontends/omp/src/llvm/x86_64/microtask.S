@@ -1,8 +1,9 @@
 # microtask.S: calls an outlined region of clang's with any number of arguments.
 #
-#   void weft_omp_microtask(Microtask fn, int32_t* gtid, int32_t* number, int argc, void** argv)
-#                           rdi           rsi            rdx              ecx       r8
+#   void weft_omp_microtask(Microtask fn, int32_t* gtid, int32_t* number, int argc, void** argv, void** frame)
+#                           rdi           rsi            rdx              ecx       r8           r9
 #
+# puts rbp into *frame, if there is one, and
 # calls fn(gtid, number, argv[0], …): rdi, rsi, then rdx, rcx, r8, r9, and what is left on the stack, the last one highest.
 #
 #   rbp + 8   return address
@@ -21,7 +22,10 @@ weft_omp_microtask:
         .cfi_offset %rbp, -16
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
-        movq    %rdi, %r11                # fn
+        testq   %r9, %r9
+        je      4f
+        movq    %rbp, (%r9)
+4:      movq    %rdi, %r11                # fn
         movq    %rsi, %rdi                # gtid
         movq    %rdx, %rsi                # number
         movl    %ecx, %eax                # argc
