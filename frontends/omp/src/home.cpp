@@ -1,7 +1,6 @@
 #include "home.hpp"
 
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -79,8 +78,8 @@ void go_home() {
   if (worker >= homes->of_workers.size()) return;
   Home& mine = homes->of_workers[worker];
   unsigned cpu = 0;
-  // Not the C library's: it asks what the kernel keeps up to date of one kernel thread, beside a thread pointer that is a ULT's.
-  if (::syscall(SYS_getcpu, &cpu, nullptr, nullptr) != 0) return;
+  // Not sched_getcpu(): that asks what the kernel keeps up to date of one kernel thread, beside a thread pointer that is a ULT's.
+  if (::getcpu(&cpu, nullptr) != 0) return;
   // Others' are a moment's: whoever is wrongly thought to be there has a worker moved to where it may be anyway.
   mine.seen.store(cpu, std::memory_order_relaxed);
   if (cpu == mine.cpu || cpu >= homes->worker_at.size()) return;

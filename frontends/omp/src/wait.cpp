@@ -108,8 +108,7 @@ void Parking::sleep() {
     weft_suspend();
     for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
     if (others != 0) weft_resume(thread.unit);
-    // Whoever looks for a while has a worker to itself, which then has slept too.
-    if (!is_crowded(member_) && rounds_before_sleep(member_) != 0) go_home();
+    if (!is_crowded(member_)) go_home();
   } else {
     while (const uint32_t parked = thread.parked.load(std::memory_order_acquire)) {
       rt::futex_wait(thread.parked, parked);
