@@ -243,6 +243,67 @@ TEST_P(OmpTask, SetsAndAllMemory) {
   });
 }
 
+// Of one set, of two, of all three, deferred or not; behind and before others.
+TEST_P(OmpTask, MutexSetsExclude) {
+  for (int round = 0; round < 30; ++round) {
+    in_single(GetParam(), [&](Member& member) {
+      int counts[3] = {}, written = 0;
+      std::atomic<bool> inside[3] = {};
+      std::atomic<int> runs{0};
+      const auto enter = [&](unsigned which) {
+        for (unsigned k = 0; k < 3; ++k) {
+          if ((which >> k & 1) == 0) continue;
+          EXPECT_FALSE(inside[k].exchange(true));
+          ++counts[k];
+        }
+        EXPECT_EQ(written, 1);
+        if (runs++ % 3 == 0) weft_yield();
+        for (unsigned k = 0; k < 3; ++k) {
+          if ((which >> k & 1) != 0) inside[k] = false;
+        }
+      };
+      spawn([&] { written = 1; }, {{&counts[0], DepKind::kOut}, {&counts[1], DepKind::kOut}, {&counts[2], DepKind::kOut}});
+      int wanted[3] = {};
+      for (unsigned i = 0; i < 70; ++i) {
+        const unsigned which = i % 7 + 1;
+        std::vector<Depend> depends;
+        for (unsigned k = 0; k < 3; ++k) {
+          if ((which >> k & 1) == 0) continue;
+          depends.push_back({&counts[k], DepKind::kMutexInOutSet});
+          ++wanted[k];
+        }
+        spawn([&enter, which] { enter(which); }, depends, i % 11 == 10 ? task_flag::kUndeferred : uint16_t{0});
+      }
+      spawn([&] {
+        for (int k = 0; k < 3; ++k) EXPECT_EQ(counts[k], wanted[k]);
+      }, {{&counts[0], DepKind::kIn}, {&counts[1], DepKind::kIn}, {&counts[2], DepKind::kIn}});
+      const Depend depend{&counts[0], DepKind::kMutexInOutSet};
+      task_wait_depend(member, 1, &depend);
+      EXPECT_EQ(counts[0], wanted[0]);
+      task_wait(member);
+      EXPECT_EQ(runs, 70);
+    });
+  }
+}
+
+// One that still waits for something else keeps no later one from running.
+TEST_P(OmpTask, MutexSetsHaveNoOrder) {
+  if (GetParam() == 1) GTEST_SKIP() << "a task that waits for a later one, in its thread";
+  for (int round = 0; round < 20; ++round) {
+    in_single(GetParam(), [&](Member& member) {
+      int slow = 0, set = 0;
+      std::atomic<bool> later_has_run{false};
+      spawn([&] {
+        while (!later_has_run) weft_yield();
+        slow = 1;
+      }, {{&slow, DepKind::kOut}});
+      spawn([&] { EXPECT_EQ(slow, 1); }, {{&slow, DepKind::kIn}, {&set, DepKind::kMutexInOutSet}});
+      spawn([&] { later_has_run = true; }, {{&set, DepKind::kMutexInOutSet}});
+      task_wait(member);
+    });
+  }
+}
+
 TEST_P(OmpTask, TaskwaitWithDependences) {
   in_single(GetParam(), [&](Member& member) {
     for (int round = 0; round < 50; ++round) {
