@@ -18,7 +18,7 @@
 
 namespace weft::omp::tool {
 
-constinit std::atomic<uint64_t> wanted{kNotAsked};
+constinit Wanted wanted{{kNotAsked}};
 
 namespace {
 
@@ -152,7 +152,7 @@ bool may_be() {
 }
 
 ompt_callback_t callback_of(ompt_callbacks_t event) {
-  if ((wanted.load(std::memory_order_relaxed) >> event & 1) == 0) return nullptr;
+  if ((wanted.bits.load(std::memory_order_relaxed) >> event & 1) == 0) return nullptr;
   return callbacks[event].load(std::memory_order_acquire);  // pairs with set()
 }
 
@@ -164,10 +164,10 @@ ompt_set_result_t set(ompt_callbacks_t event, ompt_callback_t callback) {
                        (event >= ompt_callback_target_emi && event <= ompt_callback_target_map_emi);
   callbacks[event].store(callback, std::memory_order_release);
   if (callback == nullptr) {
-    wanted.fetch_and(~(uint64_t{1} << event), std::memory_order_relaxed);
+    wanted.bits.fetch_and(~(uint64_t{1} << event), std::memory_order_relaxed);
     return ompt_set_always;
   }
-  wanted.fetch_or(uint64_t{1} << event, std::memory_order_relaxed);
+  wanted.bits.fetch_or(uint64_t{1} << event, std::memory_order_relaxed);
   if (devices) return ompt_set_never;
   // A static loop of gcc's calls nobody, and its single has no end.
   const bool gaps = event == ompt_callback_work || event == ompt_callback_dispatch || event == ompt_callback_masked ||
@@ -178,18 +178,18 @@ ompt_set_result_t set(ompt_callbacks_t event, ompt_callback_t callback) {
 namespace {
 
 void begin() {
-  wanted.store(0, std::memory_order_relaxed);
+  wanted.bits.store(0, std::memory_order_relaxed);
   if (!device().tool) return;
   Log log(device().tool_verbose_init);
   ompt_start_tool_result_t* result = find(log);
   if (result == nullptr) return;
   constexpr int kInitialDevice = 0;
   if (result->initialize(&look_up, kInitialDevice, &result->tool_data) == 0) {
-    wanted.store(0, std::memory_order_relaxed);
+    wanted.bits.store(0, std::memory_order_relaxed);
     return;
   }
   tool_in_use = result;
-  wanted.fetch_or(kThere, std::memory_order_relaxed);
+  wanted.bits.fetch_or(kThere, std::memory_order_relaxed);
   std::atexit(&finish);
 }
 
@@ -224,7 +224,8 @@ void thread_ends(Thread& thread) {
 }
 
 void finish() {
-  if (!is_there()) return;
+  static std::atomic<bool> begun{false};
+  if (!is_there() || begun.exchange(true, std::memory_order_relaxed)) return;
   Thread* thread = this_thread_if_any();
   if (thread == nullptr) {
     wait_for_the_ending();
@@ -233,9 +234,9 @@ void finish() {
     wait_for_the_ending();
     root_ends(*thread, thread);
   }
-  wanted.store(kThere, std::memory_order_relaxed);  // it may still ask, and is told nothing more
+  wanted.bits.store(kThere, std::memory_order_relaxed);  // it may still ask, and is told nothing more
   if (tool_in_use->finalize != nullptr) tool_in_use->finalize(&tool_in_use->tool_data);
-  wanted.store(0, std::memory_order_relaxed);
+  wanted.bits.store(0, std::memory_order_relaxed);
 }
 
 void root_ends(Thread& thread, Thread* caller) {

@@ -43,7 +43,8 @@ struct MemberSeen {
   ompt_work_t work;  // the worksharing construct that it is in
   uint64_t count;
   bool works;
-  int threads;  // in the region
+  bool is_over;  // the region, which it is still at the end of
+  int threads;   // in the region
 };
 
 struct ThreadSeen {
@@ -60,9 +61,13 @@ namespace tool {
 
 // Bit n: the tool wants ompt_callback n. Bit 0: there is one. kNotAsked: nobody has looked for one yet.
 inline constexpr uint64_t kThere = 1, kNotAsked = uint64_t{1} << 63;
-extern std::atomic<uint64_t> wanted;
+// Everybody looks at it all the time: beside nothing that is written.
+struct alignas(64) Wanted {
+  std::atomic<uint64_t> bits;
+};
+extern Wanted wanted;
 // Asked before all else here.
-inline bool there() { return __builtin_expect(wanted.load(std::memory_order_relaxed) != 0, 0); }
+inline bool there() { return __builtin_expect(wanted.bits.load(std::memory_order_relaxed) != 0, 0); }
 
 // ---- the tool itself
 

@@ -41,8 +41,8 @@ bool climb(Place& place) {
     place.task = place.task->seen.below;
     return place.task != nullptr;
   }
+  if (place.member->seen.is_over || place.member->team->opener == nullptr) return false;
   place.member = place.member->team->opener;
-  if (place.member == nullptr) return false;
   place.task = place.member->task;
   return true;
 }

@@ -164,6 +164,7 @@ void join_ends(Member& member) {
   thread.state = ompt_state_overhead;
   if (member.num == 0 && member.team->n == 1) return;
   member.task = &member.implicit;
+  member.seen.is_over = member.num != 0;
   sync(ompt_callback_sync_region_wait, member, kKind, ompt_scope_end, thread.called_from, false);
   sync(ompt_callback_sync_region, member, kKind, ompt_scope_end, thread.called_from, false);
 }

@@ -8,7 +8,7 @@ namespace weft::omp::tool {
 inline constexpr int kEvents = ompt_callback_error + 1;
 inline constexpr int kMutexImpl = 1;  // of all mutexes here
 
-inline bool is_there() { return (wanted.load(std::memory_order_relaxed) & kThere) != 0; }
+inline bool is_there() { return (wanted.bits.load(std::memory_order_relaxed) & kThere) != 0; }
 
 ompt_set_result_t set(ompt_callbacks_t event, ompt_callback_t callback);
 ompt_callback_t callback_of(ompt_callbacks_t event);  // null: none
