@@ -14,15 +14,19 @@
 
 namespace weft::rt {
 
-void yield_action(Worker* worker, Unit* unit, void*) {
+void yield_to_worker(Worker* worker, Unit* unit, Worker* to) {
   watch_unit(worker, unit, UnitEvent::kYield);
   unit_transition(unit, UnitState::kReady);
   if (__builtin_expect((unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0, 0)) {
     move_unit(worker, unit);
+  } else if (__builtin_expect(to != nullptr, 0)) {
+    send_to(worker, unit, to);
   } else {
     push_ready_private(worker, unit);
   }
 }
+
+void yield_action(Worker* worker, Unit* unit, void*) { yield_to_worker(worker, unit, nullptr); }
 
 namespace {
 

@@ -8,6 +8,8 @@ namespace weft::rt {
 // Of leave_unit(): the unit is ready again; it has suspended itself.
 void yield_action(Worker* worker, Unit* unit, void*);
 void suspend_action(Worker* worker, Unit* unit, void*);
+// The first of these, at that worker; null: at this one.
+void yield_to_worker(Worker* worker, Unit* unit, Worker* to);
 // weft_yield() by the general way. Guard down.
 void yield_slow() noexcept;
 

@@ -43,6 +43,7 @@ Worker* carry_on(Klt* self) noexcept {
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
   bind_carrier(self, worker);
+  end_pull(self);
   settle_left(worker);
   preempt_goes_on(self, worker);
   note_fp(worker);
@@ -208,7 +209,31 @@ void hand_to(Worker* worker, Klt* to) noexcept {
   klt_wake(to);
 }
 
+namespace {
+
+// A worker that is not bound stays where it is: it would go on where the KLT has slept, though another worker may be there, and
+// nobody here in a moment. Where ULTs that spin are interrupted each has a KLT of its own, and two workers would hop from CPU to CPU,
+// each time that they meet at the expense of both. For the time of its waking up only: afterwards the kernel may move it.
+void pull(const Worker* worker, Klt* to) noexcept {
+  const int cpu = cpu_now(), tid = to->tid.load(std::memory_order_acquire);
+  const int slept_on = to->slept_on.load(std::memory_order_relaxed);
+  if (worker->cpu.load(std::memory_order_relaxed) >= 0 || slept_on < 0 || slept_on == cpu || tid == 0) return;
+  CpuSet here;
+  here.add(cpu);
+  if (get_affinity(to->pulled_from, tid) != 0 || !to->pulled_from.contains(cpu) || set_affinity(here, tid) != 0) return;
+  to->pulled = true;
+}
+
+}  // namespace
+
+void end_pull(Klt* self) noexcept {
+  if (__builtin_expect(!self->pulled, 1)) return;
+  self->pulled = false;
+  static_cast<void>(set_affinity(self->pulled_from));
+}
+
 void give_worker(Klt* self, Worker* worker, Klt* to, Take then) noexcept {
+  pull(worker, to);
   count(worker->stats.handovers);
   forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
@@ -226,6 +251,13 @@ namespace {
 void push_captured(Worker* worker, Unit* unit, void*) {
   unit_transition(unit, UnitState::kReady);
   push_ready_private(worker, unit);
+}
+
+// The same of one that a tick has interrupted.
+void push_interrupted(Worker* worker, Unit* unit, void*) {
+  Worker* to = emptier_worker(worker, unit);
+  unit_transition(unit, UnitState::kReady);
+  to != nullptr ? send_to(worker, unit, to) : push_ready_private(worker, unit);
 }
 
 // Whether a KLT sleeps inside the unit, which waits in a pool. True: it does until somebody takes the unit out.
@@ -348,7 +380,7 @@ bool capture_current(bool may_create) noexcept {
   if (to == nullptr) return false;
   give_begin(self);
   become_captive(worker, self, unit);
-  worker->left = {unit, push_captured, nullptr};
+  worker->left = {unit, may_create ? push_captured : push_interrupted, nullptr};
   give_worker(self, worker, to);
   sleep_as_captive(self);
   return true;

@@ -557,6 +557,7 @@ uint32_t sleep_in_handler(Klt* self) noexcept {
 }  // namespace
 
 uint32_t klt_sleep(Klt* self) noexcept {
+  self->slept_on.store(cpu_now(), std::memory_order_relaxed);
   if (self->passes_gate.load(std::memory_order_relaxed)) return sleep_in_handler(self);
   // Acquire, pairs with the release in klt_wake(): what the waker has given us is visible.
   rest_begin(self);

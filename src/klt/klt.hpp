@@ -10,6 +10,7 @@
 #include "arch/klt_register.hpp"
 #include "arch/context.hpp"
 #include "base/debug_field.hpp"
+#include "os/cpu_set.hpp"
 #include "os/futex.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
@@ -119,6 +120,11 @@ struct Klt {
   Context exit;               // where a KLT of ours leaves its base loop
   // Owner; while it sleeps by its own will, whoever gives it a worker. -1: not bound.
   std::atomic<int> bound_cpu{kBindingUnknown};
+  // Owner, before it sleeps: the CPU where it is; -1: not known. And, by whoever gives it a worker while it sleeps, the mask that it
+  // gives itself again: hand_over.cpp, pull().
+  std::atomic<int> slept_on{-1};
+  CpuSet pulled_from;
+  bool pulled = false;
   bool initial = false;       // the thread that initialised Weft
   char* memory = nullptr;     // constant: its thread's stack, from the guard on; null: the initial KLT
   size_t memory_bytes = 0;    // constant

@@ -1,5 +1,6 @@
 #include "os/cpu_set.hpp"
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,13 +16,18 @@ int CpuSet::count() const {
 }
 
 // The bare system calls: the wrappers of glibc take a cpu_set_t, which holds 1024 CPUs.
-int get_affinity(CpuSet& cpus) {
+int get_affinity(CpuSet& cpus, int tid) {
   cpus = CpuSet{};
-  return ::syscall(SYS_sched_getaffinity, 0, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
+  return ::syscall(SYS_sched_getaffinity, tid, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
 }
 
 int set_affinity(const CpuSet& cpus, int tid) {
   return ::syscall(SYS_sched_setaffinity, tid, CpuSet::bytes(), cpus.data()) < 0 ? errno : 0;
+}
+
+int cpu_now() {
+  unsigned cpu = 0;
+  return ::getcpu(&cpu, nullptr) == 0 ? static_cast<int>(cpu) : -1;
 }
 
 }  // namespace weft::rt

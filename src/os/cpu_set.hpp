@@ -32,13 +32,16 @@ class CpuSet {
   std::array<unsigned long, kMaxCpus / kBits> words_{};
 };
 
-// The CPUs on which the calling thread may run: its affinity mask, which the kernel has already
-// cut to the cpuset. Returns 0 or an errno.
-int get_affinity(CpuSet& cpus);
+// The CPUs on which a thread of the process, 0: the calling one, may run: its affinity mask, which the kernel has already
+// cut to the cpuset. Returns 0 or an errno. Async-signal-safe.
+int get_affinity(CpuSet& cpus, int tid = 0);
 
 // Confines a thread of the process, 0: the calling one, to these CPUs. Returns 0 or an errno (EINVAL: none of them is in the
 // cpuset). Whoever confines a thread that is not Weft's own gives it back as it was: get first.
 // Async-signal-safe.
 int set_affinity(const CpuSet& cpus, int tid = 0);
+
+// Where the calling thread runs; -1: the kernel does not say. Asks no thread pointer, which may be a ULT's. Async-signal-safe.
+int cpu_now();
 
 }  // namespace weft::rt

@@ -121,7 +121,7 @@ void let_scheduler_look(Worker* worker) noexcept {
 
 // On the scheduler's side. AfterSwitch.
 void push_preempted(Worker* worker, Unit* unit, void*) {
-  yield_action(worker, unit, nullptr);
+  yield_to_worker(worker, unit, emptier_worker(worker, unit));
   // Of two ULTs that never call Weft nobody else would.
   if (klt_register_load<kKltAttention, uint32_t>() != 0) answer_attention(worker);
 }

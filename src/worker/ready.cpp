@@ -1,4 +1,6 @@
 // ready.cpp: where a unit goes when it becomes ready.
+#include <algorithm>
+
 #include "pool/pool.hpp"
 #include "worker/packing.hpp"
 #include "worker/pool_hold.hpp"
@@ -106,6 +108,35 @@ void send_to(Worker* worker, Unit* unit, Worker* to) noexcept {
   if (to == worker || required_pool(unit) != nullptr || !others_may_run(unit)) return push_ready_private(worker, unit);
   to->lane.push_inbox(unit);
   wake_worker(to);
+}
+
+namespace {
+
+// Its lane is where units of any lane may go.
+bool takes_any(const Worker* worker) noexcept {
+  return worker->home == &worker->lane && worker->ring != nullptr && !worker->lane.is_listed() &&
+         !worker->suspended.load(std::memory_order_relaxed) &&
+         worker->state.load(std::memory_order_relaxed) == WorkerState::kActive;
+}
+
+}  // namespace
+
+// Whoever is idle steals. But one that always has somebody to run, who only spins, is never idle, and keeps its two while another
+// has six: each of these has a third of the time, and whoever waits for it waits for three times as long. Lengths of others' rings
+// are a moment's: what is moved wrongly is moved back, or was as well off there.
+Worker* emptier_worker(Worker* worker, const Unit* unit) noexcept {
+  constexpr unsigned kAsked = 8;
+  if (!is_own_lane(worker, required_pool(unit)) || required_pool(unit) != nullptr) return nullptr;
+  const uint32_t mine = worker->lane.ring_length();  // besides this one
+  if (mine < 2 || !others_may_run(unit)) return nullptr;
+  const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
+  const auto first = static_cast<unsigned>(worker->stats.handovers.load(std::memory_order_relaxed)) + worker->tick;
+  for (unsigned i = 0; i < std::min(slots, kAsked); ++i) {
+    Worker* other = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
+    if (other == nullptr || other == worker || !takes_any(other) || other->lane.has_inbox()) continue;
+    if (other->lane.ring_length() + 2 <= mine) return other;
+  }
+  return nullptr;
 }
 
 bool push_if_own_lane(Worker* worker, Unit* unit) noexcept {

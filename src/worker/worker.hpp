@@ -316,6 +316,9 @@ Pool* required_pool(const Unit* unit) noexcept;
 void make_ready(Worker* worker, Unit* unit) noexcept;
 // To that worker, behind what is ready there, if it may run there; else as make_ready(). Guard up; the unit has left.
 void send_to(Worker* worker, Unit* unit, Worker* to) noexcept;
+// Where a unit is better off that a tick has interrupted: the worker where two fewer run and wait, if any lane will do for it; else null.
+// A few workers are asked, others the next time.
+Worker* emptier_worker(Worker* worker, const Unit* unit) noexcept;
 // Into this pool.
 void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept;
 // The same as make_ready() by a KLT that has no worker.
