@@ -31,14 +31,15 @@ class PreemptSpread : public SlicingTest {
       while (running_ != before + static_cast<int>(count)) weft_yield();
     }
   }
-  // Looked at from outside: one of the last `count` runs at worker 1, within 20 s.
-  bool gets_one_of_the_last(size_t count) {
+  std::vector<weft_unit_t> last(size_t count) const { return {units_.end() - static_cast<ptrdiff_t>(count), units_.end()}; }
+  // Looked at from outside: one of them runs at worker 1, within 20 s.
+  static bool gets_one_of(const std::vector<weft_unit_t>& units) {
     const weft::rt::Worker* worker = weft::rt::runtime.workers[1].load();
     for (const uint64_t stop = weft_after(20'000'000'000); weft_now() < stop;) {
       const weft::rt::Klt* carrier = worker->carrier.load();
       const weft::rt::Unit* unit = carrier != nullptr ? carrier->current.load() : nullptr;
-      for (size_t i = units_.size() - count; i < units_.size(); ++i) {
-        if (unit == weft::rt::from_handle(units_[i])) return true;
+      for (weft_unit_t wanted : units) {
+        if (unit == weft::rt::from_handle(wanted)) return true;
       }
     }
     return false;
@@ -64,8 +65,8 @@ TEST_P(PreemptSpread, AWorkerThatIsBusyGetsSomeOfTheOthers) {
   std::atomic<bool> end{false}, came{false};
   spin(2, 1, end);
   spin(6, -1, end);
-  std::thread looks([&] {
-    came = gets_one_of_the_last(6);
+  std::thread looks([&, six = last(6)] {
+    came = gets_one_of(six);
     end = true;
   });
   join();
@@ -79,10 +80,10 @@ TEST_P(PreemptSpread, AWorkerThatBecomesIdleGetsOne) {
   spin(1, 1, leave);
   spin(3, 0, end);
   spin(2, -1, end);
-  std::thread looks([&] {
+  std::thread looks([&, two = last(2)] {
     while (running_ != 6) std::this_thread::yield();
     leave = true;
-    came = gets_one_of_the_last(2);
+    came = gets_one_of(two);
     end = true;
   });
   join();
