@@ -42,8 +42,8 @@ void settle_left(Worker* worker) noexcept {
 Worker* carry_on(Klt* self) noexcept {
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   Worker* worker = guard_worker();
-  bind_carrier(self, worker);
   end_pull(self);
+  bind_carrier(self, worker);
   settle_left(worker);
   preempt_goes_on(self, worker);
   note_fp(worker);
@@ -215,9 +215,11 @@ namespace {
 // nobody here in a moment. Where ULTs that spin are interrupted each has a KLT of its own, and two workers would hop from CPU to CPU,
 // each time that they meet at the expense of both. For the time of its waking up only: afterwards the kernel may move it.
 void pull(const Worker* worker, Klt* to) noexcept {
+  constexpr int kUnbound = -1;
+  if (worker->cpu.load(std::memory_order_relaxed) != kUnbound || to->bound_cpu.load(std::memory_order_relaxed) != kUnbound) return;
   const int cpu = cpu_now(), tid = to->tid.load(std::memory_order_acquire);
   const int slept_on = to->slept_on.load(std::memory_order_relaxed);
-  if (worker->cpu.load(std::memory_order_relaxed) >= 0 || slept_on < 0 || slept_on == cpu || tid == 0) return;
+  if (slept_on < 0 || slept_on == cpu || tid == 0) return;
   CpuSet here;
   here.add(cpu);
   if (get_affinity(to->pulled_from, tid) != 0 || !to->pulled_from.contains(cpu) || set_affinity(here, tid) != 0) return;
@@ -229,7 +231,8 @@ void pull(const Worker* worker, Klt* to) noexcept {
 void end_pull(Klt* self) noexcept {
   if (__builtin_expect(!self->pulled, 1)) return;
   self->pulled = false;
-  static_cast<void>(set_affinity(self->pulled_from));
+  // Its worker may have been bound meanwhile, and it with it as it slept: that counts.
+  if (self->bound_cpu.load(std::memory_order_relaxed) < 0) static_cast<void>(set_affinity(self->pulled_from));
 }
 
 void give_worker(Klt* self, Worker* worker, Klt* to, Take then) noexcept {

@@ -22,7 +22,8 @@ void hand_to(Worker* worker, Klt* to) noexcept;
 // until somebody picks the ULT. False: no spare, or not in a ULT: nothing has happened.
 // `may_create`: a new KLT may be made, and memory mapped (not in a signal handler).
 bool capture_current(bool may_create) noexcept;
-// It runs where whoever has given it the worker was, and may be moved from there again. The KLT itself, when it carries the worker.
+// It runs where whoever has given it the worker was, and may be moved from there again. The KLT itself, when it carries the worker,
+// and before bind_carrier().
 void end_pull(Klt* self) noexcept;
 
 // The ULT leaves, and its KLT with it: this goes to its base loop, and its worker to a spare, or to a captive that lies in the

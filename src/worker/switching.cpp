@@ -310,8 +310,8 @@ constexpr uint64_t kPlainMask =
 
 [[noreturn]] WEFT_LEFT_FOR_GOOD void klt_carry(Klt* self, Worker* worker) noexcept {
   san::acquire(worker);
-  bind_carrier(self, worker);
   end_pull(self);
+  bind_carrier(self, worker);
   preempt_goes_on(self, worker);
   fp_restore(worker->fp_base);
   Stack* to = worker->parent_or_sched_stack();
