@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "os/cpu_set.hpp"
 #include "weft/weft.h"
 
 namespace weft::omp {
@@ -77,9 +78,10 @@ void go_home() {
   const auto worker = static_cast<unsigned>(weft_worker_index(weft_worker_self()));
   if (worker >= homes->of_workers.size()) return;
   Home& mine = homes->of_workers[worker];
-  unsigned cpu = 0;
   // Not sched_getcpu(): that asks what the kernel keeps up to date of one kernel thread, beside a thread pointer that is a ULT's.
-  if (::getcpu(&cpu, nullptr) != 0) return;
+  const int now = rt::cpu_now();
+  if (now < 0) return;
+  const auto cpu = static_cast<unsigned>(now);
   // Others' are a moment's: whoever is wrongly thought to be there has a worker moved to where it may be anyway.
   mine.seen.store(cpu, std::memory_order_relaxed);
   if (cpu == mine.cpu || cpu >= homes->worker_at.size()) return;

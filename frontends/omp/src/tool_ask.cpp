@@ -1,10 +1,9 @@
 // tool_ask.cpp: what a tool can ask. Most of it may be asked by a signal handler, on whatever thread.
-#include <sched.h>
-
 #include <cstring>
 #include <string_view>
 
 #include "icv.hpp"
+#include "os/cpu_set.hpp"
 #include "team.hpp"
 #include "tool_inside.hpp"
 
@@ -129,7 +128,7 @@ int get_partition_place_nums(int size, int* numbers) {
   return icvs.place_count;
 }
 
-int get_proc_id() { return asking() != nullptr ? sched_getcpu() : -1; }
+int get_proc_id() { return asking() != nullptr ? rt::cpu_now() : -1; }
 
 int get_state(ompt_wait_id_t* wait_id) {
   const Thread* thread = asking_thread();
