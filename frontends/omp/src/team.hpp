@@ -36,9 +36,14 @@ struct Contention {
   std::atomic<int> busy{1};
 };
 
-// A piece of memory that is free, of a thread's; see memory.hpp.
+// Pieces of memory that are free, of a thread's; see memory.hpp.
 struct FreeBlock {
   FreeBlock* next;
+};
+struct Stock {
+  FreeBlock* first = nullptr;
+  unsigned count = 0;          // from there on: a magazine at most
+  FreeBlock* spare = nullptr;  // a full magazine, or null
 };
 inline constexpr unsigned kBlockClasses = 6;  // 64 << class bytes
 
@@ -50,8 +55,7 @@ struct alignas(64) Thread {
   int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
   int shown_threads = 0;
   Member* member = nullptr;  // in the innermost team
-  FreeBlock* blocks[kBlockClasses] = {};
-  unsigned block_counts[kBlockClasses] = {};
+  Stock stocks[kBlockClasses];
   uint64_t random = 0;
   unsigned no_offers = 0;      // wait.hpp: in so many of its waits to come it lets nobody go first
   unsigned no_clock = 0;       // and in so many of those in which it does it does not look for how long
