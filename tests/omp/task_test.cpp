@@ -2,51 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <thread>
 #include <vector>
 
 #include "barrier.hpp"
+#include "omp/spawn.hpp"
 #include "region.hpp"
 #include "task_end.hpp"
 #include "weft/preempt.h"
-#include "workshare.hpp"
 
 namespace {
 
 using namespace weft::omp;
-
-using Body = std::function<void(Member&)>;
-void in_parallel(int threads, const Body& body) {
-  parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
-           const_cast<Body*>(&body));
-}
-// Team of n whose one member does it, while the others wait in a barrier.
-void in_single(int n, const Body& body) {
-  in_parallel(n, [&](Member& member) {
-    if (single(member)) body(member);
-    barrier(member);
-  });
-}
-
-using Work = std::function<void()>;
-TaskWish wish_for(uint16_t flags = 0) {
-  TaskWish wish;
-  wish.bytes = sizeof(Work);
-  wish.flags = flags;
-  wish.run = [](Task* task) { (*static_cast<Work*>(payload(task)))(); };
-  wish.drop = [](Task* task) { static_cast<Work*>(payload(task))->~Work(); };
-  return wish;
-}
-Task* make(const TaskWish& wish, Work work) {
-  Task* task = task_create(this_member(), wish);
-  new (payload(task)) Work(std::move(work));
-  return task;
-}
-void spawn(Work work, const std::vector<Depend>& depends = {}, uint16_t flags = 0) {
-  Task* task = make(wish_for(flags), std::move(work));
-  task_start(this_member(), task, depends.size(), depends.data());
-}
 
 int fib(int n) {
   if (n < 2) return n;

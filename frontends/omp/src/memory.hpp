@@ -39,6 +39,12 @@ inline void* block_acquire(Thread& thread, size_t bytes) {
   return block;
 }
 
+// What block_acquire() is going to give next, if that is known: another core may have it in its cache.
+inline const void* block_ahead(const Thread& thread, size_t bytes) {
+  const unsigned cls = block_class(bytes);
+  return cls < kBlockClasses ? thread.stocks[cls].first : nullptr;
+}
+
 // thread: the caller's; null: it has none.
 inline void block_release(Thread* thread, void* memory, size_t bytes) {
   const unsigned cls = block_class(bytes);

@@ -44,6 +44,23 @@ class InboxLock {
   if (member.queue.ring == nullptr) block_from_system(SIZE_MAX / 2);  // says so, and ends
 }
 
+// Thieves write the head all the time, and each look at it costs them as much as us. Until half of what is there can have been taken
+// while this member runs one task after the other, it is not looked at again, unless somebody has looked for tasks in vain.
+[[gnu::noinline]] bool queue_is_full(Member& member, uint32_t tail) {
+  Queue& queue = member.queue;
+  Team& team = *member.team;
+  if (queue.full_for != 0 && !team.hungry.load(std::memory_order_relaxed)) {
+    --queue.full_for;
+    return true;
+  }
+  if (team.hungry.load(std::memory_order_relaxed)) team.hungry.store(false, std::memory_order_relaxed);
+  // Acquire, pairs with the thieves' step: they have read the place.
+  queue.head_was = queue.head.load(std::memory_order_acquire);
+  const bool full = tail - queue.head_was >= Queue::kSize;
+  if (full) queue.full_for = Queue::kSize / 2 / static_cast<uint32_t>(member.team->n);
+  return full;
+}
+
 }  // namespace
 
 bool descends_from(const Task* task, const Task* ancestor) {
@@ -58,8 +75,7 @@ bool queue_push(Member& member, Task* task) {
   Queue& queue = member.queue;
   if (__builtin_expect(queue.ring == nullptr, 0)) queue_open(member);
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
-  // Acquire, pairs with the thieves' step: they have read the place.
-  if (__builtin_expect(tail - queue.head.load(std::memory_order_acquire) >= Queue::kSize, 0)) return false;
+  if (__builtin_expect(tail - queue.head_was >= Queue::kSize, 0) && queue_is_full(member, tail)) return false;
   place_store(queue, tail, task);
   Team& team = *member.team;
   if (__builtin_expect(!team.has_tasks.load(std::memory_order_relaxed), 0)) {
@@ -107,8 +123,13 @@ Task* queue_steal(Queue& queue) {
     // Acquire, pairs with the push: the task.
     if (static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) <= 0) return nullptr;
     Task* task = place_load(queue, head);
+    const Task* ahead = place_load(queue, head + 1);
     // If it is somebody else's already it is not looked at.
-    if (queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst)) return task;
+    if (queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst)) {
+      // The next one comes while this one runs. There may be none, and a task there that has been.
+      if (ahead != nullptr) prefetch_task(ahead);
+      return task;
+    }
   }
 }
 

@@ -1,6 +1,5 @@
 #include "task.hpp"
 
-#include <cstring>
 #include <new>
 
 #include "depend.hpp"
@@ -14,9 +13,6 @@
 namespace weft::omp {
 
 namespace {
-
-constexpr size_t kHeader = (sizeof(Task) + 63) & ~size_t{63};
-constexpr uint32_t kSettleAfter = (1u << 24) - 1;  // children
 
 // Before it has begun: by cancel taskgroup, cancel parallel.
 bool is_dropped(const Member& member, const Task* task) {
@@ -114,6 +110,7 @@ Task* steal(Member& member, Work work) {
       return task;
     }
   }
+  if (!team.hungry.load(std::memory_order_relaxed)) team.hungry.store(true, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -135,11 +132,15 @@ bool is_through(const Member& member) {
 bool run_idle(Member& member, bool searching) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
-  if (!team.has_tasks.load(std::memory_order_relaxed) || !is_through(member)) return false;
+  if (!team.has_tasks.load(std::memory_order_relaxed) || !is_through(member)) {
+    tell_ends_before(thread, nullptr);
+    return false;
+  }
   thread.helping.store(true, std::memory_order_seq_cst);  // pairs with leave_out() in region.cpp
   Task* task = nullptr;
   if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
   thread.helping.store(false, std::memory_order_release);  // from here on the task keeps the region
+  tell_ends_before(thread, task);
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);
   member.task = &member.implicit;
@@ -154,6 +155,7 @@ bool run_idle(Member& member, bool searching) {
 bool run_one(Member& member, Work work, bool searching) {
   if (work == Work::kIdle) return run_idle(member, searching);
   Task* task = find_task(member, work);
+  tell_ends_before(*member.thread, task);
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);
   run_inline(member, task);
@@ -179,24 +181,13 @@ bool may_find_work(const Member& member, Work work) {
 
 // ---- life
 
-namespace {
-
-void count_child(Task& parent) {
-  // Before what has ended elsewhere, which is taken off here, fills its half of a word.
-  if (__builtin_expect((parent.children & kSettleAfter) == kSettleAfter, 0)) settle(parent);
-  ++parent.children;
-  ++parent.deep;
-  if (parent.group != nullptr && parent.group->owner == &parent) ++parent.group->deep;
-}
-
-}  // namespace
-
-Task* task_create(Member& member, const TaskWish& wish) {
+Task* task_create(Member& member, const TaskWish& wish, size_t payload_bytes) {
   Thread& thread = *member.thread;
   Task* parent = member.task;
   thread.stats.add(Stat::kTasks);
-  const size_t bytes = kHeader + wish.bytes;
+  const size_t bytes = sizeof(Task) + payload_bytes;
   Task* task = new (block_acquire(thread, bytes)) Task;
+  if (const void* ahead = block_ahead(thread, bytes)) prefetch_task(ahead);
   task->parent = parent;
   task->home_group = parent->group;
   task->group = parent->group;
@@ -275,6 +266,13 @@ void start(Member& member, Task* task) {
 }
 
 }  // namespace
+
+void task_defer(Member& member, Task* task) {
+  if (tool::there()) tool::task_made(member, *task);
+  if (queue_push(member, task)) return;
+  member.thread->stats.add(Stat::kTasksAtOnce);
+  run_inline(member, task);
+}
 
 // Flat: it is on the path of each task.
 [[gnu::flatten]] void task_start(Member& member, Task* task) {
@@ -441,6 +439,7 @@ void task_wait_depend(Member& member, size_t n, const Depend* depends, bool nowa
 void task_yield(Member& member) {
   const tool::Yield told(member);
   run_one(member, Work::kDescendants);
+  tell_ends_before(*member.thread, nullptr);
   weft_yield();
 }
 
@@ -467,13 +466,6 @@ bool cancel_group(Member& member) {
   if (!device().cancel || member.task->group == nullptr) return false;
   member.task->group->cancelled.store(true, std::memory_order_seq_cst);
   return true;
-}
-
-bool group_cancelled(const Member& member) {
-  if (!device().cancel) return false;
-  if (member.team->cancelled.load(std::memory_order_relaxed)) return true;
-  const TaskGroup* group = member.task->group;
-  return group != nullptr && group->cancelled.load(std::memory_order_relaxed);
 }
 
 // ---- implicit tasks

@@ -14,13 +14,15 @@
 //
 // Counting. A task counts its children in two numbers: `children`, direct ones that have not ended (for taskwait), and `deep`,
 // direct ones that have not ended *with all their descendants* (for barriers, and for when a descriptor is freed). What ends on
-// the thread that runs the parent changes plain numbers; what ends elsewhere adds to `elsewhere`, both numbers in one word.
+// the thread that runs the parent changes plain numbers; what ends elsewhere adds to `elsewhere`, both numbers in one word, for all
+// that one thread has run of a parent's without a pause at once (tell_ends()).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "arch/prefetch.hpp"
 #include "icv.hpp"
 #include "tool.hpp"
 
@@ -54,8 +56,9 @@ inline constexpr uint16_t kEnded = 128;    // its body has ended, and it waits f
 inline constexpr uint16_t kNoCancel = 512;  // it has begun: cancel taskgroup does not drop it
 }  // namespace task_flag
 
-struct Task {
-  // constant
+// By cache lines: where one thread makes tasks and others run them, each line of a task goes from one to the other.
+struct alignas(64) Task {
+  // What others read, of their tasks' parent too. constant
   Task* parent = nullptr;
   TaskGroup* home_group = nullptr;  // the group that it was made in; null: none. Counted there if that is its parent's
   void (*run)(Task* task) = nullptr;   // the body; the ABI layer's
@@ -66,7 +69,9 @@ struct Task {
   // the thread that runs it; before that, the one that makes it
   Member* member = nullptr;        // where it runs, or else its parent's
   const Icvs* icvs = nullptr;
-  Icvs* icvs_own = nullptr;        // what it has set itself; null: nothing
+
+  // What is written while its children come and go. The same threads
+  alignas(64) Icvs* icvs_own = nullptr;  // what it has set itself; null: nothing
   TaskGroup* group = nullptr;      // innermost that it has begun itself, or home_group
   uint32_t children = 0;
   uint32_t deep = 0;
@@ -76,10 +81,12 @@ struct Task {
   // any thread
   std::atomic<int64_t> elsewhere{0};
   std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
-  Task* late = nullptr;             // detachable: in the list of those that a signal handler has fulfilled
-  TaskSeen seen;                    // a tool's, where there is one
+
+  // Most have no need of these: they are written when they are needed.
+  alignas(64) Task* late;  // detachable: in the list of those that a signal handler has fulfilled
+  TaskSeen seen;           // a tool's, where there is one
 };
-static_assert(sizeof(Task) <= 192);  // what is a tool's costs no memory
+static_assert(sizeof(Task) == 192);
 
 // While it runs others, who look whether something descends from it, ask whether it is implicit.
 inline uint16_t task_flags(const Task& task) {
@@ -89,11 +96,17 @@ inline void task_flags_set(Task& task, int flags) {
   std::atomic_ref(task.flags).store(static_cast<uint16_t>(flags), std::memory_order_relaxed);
 }
 
-// Behind the descriptor: the ABI layer's part.
-inline void* payload(Task* task) { return reinterpret_cast<char*>(task) + ((sizeof(Task) + 63) & ~size_t{63}); }
-inline Task* task_of_payload(void* memory) {
-  return reinterpret_cast<Task*>(static_cast<char*>(memory) - ((sizeof(Task) + 63) & ~size_t{63}));
+// It is going to be written, or run: what is looked at comes. Any address.
+inline void prefetch_task(const void* task) {
+  const auto* line = static_cast<const char*>(task);
+  rt::prefetch_own(line);
+  rt::prefetch_own(line + 64);
+  rt::prefetch_own(line + sizeof(Task));
 }
+
+// Behind the descriptor: the ABI layer's part.
+inline void* payload(Task* task) { return task + 1; }
+inline Task* task_of_payload(void* memory) { return static_cast<Task*>(memory) - 1; }
 
 enum class DepKind : uint8_t { kIn = 1, kOut = 2, kMutexInOutSet = 4, kInOutSet = 5 };  // inout is kOut
 struct Depend {
@@ -104,16 +117,18 @@ struct Depend {
 struct TaskWish {
   void (*run)(Task* task) = nullptr;
   void (*drop)(Task* task) = nullptr;
-  size_t bytes = 0;      // of the payload, which lies at a multiple of 64
   uint16_t flags = 0;    // kUntied, kFinal, kMergeable, kUndeferred, kDetachable
   int priority = 0;
 };
 
-// Makes a task, child of the member's current one. It is then started by exactly one of the next three.
-Task* task_create(Member& member, const TaskWish& wish);
+// Makes a task, child of the member's current one, with a payload of so many bytes, which lies at a multiple of 64. It is then started
+// by exactly one of the next three.
+Task* task_create(Member& member, const TaskWish& wish, size_t bytes = 0);
 // Starts it: it runs when its dependences allow, at once where it is undeferred or included, or where too many wait already.
 void task_start(Member& member, Task* task);
 void task_start(Member& member, Task* task, size_t n, const Depend* depends);
+// The same where task_best_at_once() has been asked, and it is deferred, without a priority.
+void task_defer(Member& member, Task* task);
 // The caller runs the body itself, between these two: if(0) of clang's. task_begin() waits for the dependences.
 void task_begin(Member& member, Task* task, size_t n = 0, const Depend* depends = nullptr);
 void task_end(Member& member, Task* task);
@@ -139,7 +154,6 @@ void group_begin(Member& member, TaskGroup* group);  // in the caller's frame, o
 TaskGroup* group_end(Member& member);
 // cancel taskgroup: true: active. Tasks that have not begun are dropped.
 bool cancel_group(Member& member);
-bool group_cancelled(const Member& member);  // the innermost, or a region around it, is
 
 // detach: the event is the task. Any thread, also one that is none of OpenMP's.
 void event_fulfill(Task* task);
@@ -149,6 +163,8 @@ struct Queue {
   static constexpr uint32_t kSize = 256;  // a task that finds it full runs at once
   Task** ring = nullptr;                  // made at the first push
   std::atomic<uint32_t> tail{0};          // own: behind the newest
+  uint32_t head_was = 0;                  // own: head when it was looked at last
+  uint32_t full_for = 0;                  // own: it has been full: for so many pushes it is not looked at again
   alignas(64) std::atomic<uint32_t> head{0};  // any: the oldest
   std::atomic<uint32_t> inbox_count{0};
   std::atomic_flag inbox_lock = ATOMIC_FLAG_INIT;

@@ -22,37 +22,69 @@ void task_free(Thread* thread, Task* task) {
   block_release(thread, task, task->bytes);
 }
 
-// `what` of a child of the parent's has ended. True: it was the last that an ended parent has waited for: that is freed now.
-bool child_ended(Thread* thread, Task* parent, int64_t what) {
-  if (parent->member->thread == thread && (parent->flags & task_flag::kEnded) == 0) {
-    if ((what & 0xffffffff) != 0) --parent->children;
-    if (what >= kDeep) --parent->deep;
-    return false;
-  }
+bool is_counted_by(const Thread* thread, const Task& parent) {
+  return parent.member->thread == thread && (parent.flags & task_flag::kEnded) == 0;
+}
+
+// Of the parent's children `what` have ended elsewhere. True: the last that an ended parent has waited for: that is freed now.
+bool ended_elsewhere(Task* parent, int64_t what) {
   Thread* waits = parent->member->thread;  // afterwards the parent may be gone
-  // Release: what the child did. seq_cst: W2 of wait.hpp.
+  // Release: what the children did. seq_cst: W2 of wait.hpp.
   const int64_t before = parent->elsewhere.fetch_add(what, std::memory_order_seq_cst);
-  if (what >= kDeep && deep_of(before) == -1) return true;
+  if (what >= kDeep && deep_of(before) == -deep_of(what)) return true;
   wake(*waits);
   return false;
 }
 
-void leave_group(Thread* thread, const Task* task) {
-  TaskGroup* group = task->home_group;
-  if (group == nullptr || group->owner != task->parent) return;
+// `what` of a child of the parent's has ended. True: as above.
+bool child_ended(Thread* thread, Task* parent, int64_t what) {
+  if (!is_counted_by(thread, *parent)) return ended_elsewhere(parent, what);
+  if ((what & 0xffffffff) != 0) --parent->children;
+  if (what >= kDeep) --parent->deep;
+  return false;
+}
+
+void leave_group_elsewhere(TaskGroup* group, uint32_t tasks) {
   Thread* owner = group->owner->member->thread;
-  if (owner == thread) {
-    --group->deep;
-    return;
-  }
-  group->elsewhere.fetch_add(1, std::memory_order_seq_cst);  // as above
+  group->elsewhere.fetch_add(tasks, std::memory_order_seq_cst);  // as above
   wake(*owner);
+}
+
+void leave_group(Thread* thread, const Task* task) {
+  TaskGroup* group = counted_in(*task);
+  if (group == nullptr) return;
+  if (group->owner->member->thread == thread) {
+    --group->deep;
+  } else {
+    leave_group_elsewhere(group, 1);
+  }
+}
+
+void all_ended(Thread* thread, Task* task, int64_t what);
+
+// Whether the task's end can wait, with those of others of its parent's and group's, to be told at once.
+bool keep_end(Thread* thread, const Task& task) {
+  if (thread == nullptr) return false;
+  Untold& untold = thread->untold;
+  TaskGroup* group = counted_in(task);
+  if (untold.ends == 0 || untold.parent != task.parent || untold.group != group) {
+    if (is_counted_by(thread, *task.parent)) return false;
+    if (untold.ends != 0) tell_ends(*thread);
+    untold.parent = task.parent;
+    untold.group = group;
+  }
+  ++untold.ends;
+  return true;
 }
 
 // It has ended, with all its descendants. `what`: what its parent has not been told yet.
 void all_ended(Thread* thread, Task* task, int64_t what) {
   while (true) {
     Task* parent = task->parent;
+    if (what == kShallow + kDeep && keep_end(thread, *task)) {
+      task_free(thread, task);
+      return;
+    }
     leave_group(thread, task);
     task_free(thread, task);
     if (!child_ended(thread, parent, what)) return;
@@ -85,9 +117,13 @@ void ended(Thread* thread, Task* task, bool by_itself) {
 
 }  // namespace
 
-void settle(Task& task) {
-  const int64_t all = task.elsewhere.load(std::memory_order_relaxed);
-  if (all == 0) return;
+void tell_ends(Thread& thread) {
+  const Untold untold = std::exchange(thread.untold, {});
+  if (untold.group != nullptr) leave_group_elsewhere(untold.group, untold.ends);
+  if (ended_elsewhere(untold.parent, untold.ends * (kShallow + kDeep))) all_ended(&thread, untold.parent, kDeep);
+}
+
+void settle_slow(Task& task, int64_t all) {
   task.elsewhere.fetch_sub(all, std::memory_order_relaxed);
   task.children -= shallow_of(all);
   task.deep -= static_cast<uint32_t>(deep_of(all));

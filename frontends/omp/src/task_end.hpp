@@ -31,8 +31,35 @@ inline bool group_is_done(const TaskGroup& group) {
   return group.deep == group.elsewhere.load(std::memory_order_acquire);
 }
 
+// The group that waits for it by itself; null: none, or the one that its parent is counted in.
+inline TaskGroup* counted_in(const Task& task) {
+  TaskGroup* group = task.home_group;
+  return group != nullptr && group->owner == task.parent ? group : nullptr;
+}
+
 // Brings the numbers of a task that waits, and has nobody to wait for, back to 0.
-void settle(Task& task);
+void settle_slow(Task& task, int64_t elsewhere);
+inline void settle(Task& task) {
+  const int64_t all = task.elsewhere.load(std::memory_order_relaxed);
+  if (all != 0) settle_slow(task, all);
+}
+
+// A new child of it.
+inline constexpr uint32_t kSettleAfter = (1u << 24) - 1;  // children
+inline void count_child(Task& parent) {
+  // Before what has ended elsewhere, which is taken off here, fills its half of a word.
+  if (__builtin_expect((parent.children & kSettleAfter) == kSettleAfter, 0)) settle(parent);
+  ++parent.children;
+  ++parent.deep;
+  if (parent.group != nullptr && parent.group->owner == &parent) ++parent.group->deep;
+}
+
+// Whether the innermost group, or a region around it, has been cancelled.
+inline bool group_cancelled(const Member& member) {
+  if (member.team->cancelled.load(std::memory_order_relaxed)) return true;
+  const TaskGroup* group = member.task->group;
+  return group != nullptr && group->cancelled.load(std::memory_order_relaxed);
+}
 
 // The task's body has ended, or it is dropped: whoever waits for it is told, now or when its event is fulfilled, or its
 // descendants have ended. Thread: that it ran on, the caller.
@@ -50,6 +77,16 @@ inline void task_finish(Thread& thread, Task* task) {
     return;
   }
   task_finish_slow(thread, task);
+}
+
+// Ends of tasks of other threads are told at once if they have the same parent and group: while this thread runs another one of those,
+// nobody can go on who waits for them. So before it runs any other, or does anything else.
+void tell_ends(Thread& thread);
+// `next`: what it runs; null: it does something else.
+inline void tell_ends_before(Thread& thread, const Task* next) {
+  const Untold& untold = thread.untold;
+  if (__builtin_expect(untold.ends == 0, 1)) return;
+  if (next == nullptr || next->parent != untold.parent || counted_in(*next) != untold.group) tell_ends(thread);
 }
 
 // Does what signal handlers have left to be done. Context: a thread of a team's, or a scheduler.

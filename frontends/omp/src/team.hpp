@@ -47,6 +47,13 @@ struct Stock {
 };
 inline constexpr unsigned kBlockClasses = 6;  // 64 << class bytes
 
+// Tasks of another thread's that this one has run, and not told about yet: task_end.hpp.
+struct Untold {
+  Task* parent = nullptr;
+  TaskGroup* group = nullptr;  // null: they are counted in none
+  uint32_t ends = 0;
+};
+
 struct alignas(64) Thread {
   // constant
   int gtid = 0;                // place in the table of threads; both kinds of code may keep it
@@ -56,6 +63,7 @@ struct alignas(64) Thread {
   int shown_threads = 0;
   Member* member = nullptr;  // in the innermost team
   Stock stocks[kBlockClasses];
+  Untold untold;
   uint64_t random = 0;
   unsigned no_offers = 0;      // wait.hpp: in so many of its waits to come it lets nobody go first
   unsigned no_clock = 0;       // and in so many of those in which it does it does not look for how long
@@ -86,9 +94,9 @@ struct alignas(64) Member {
   int num = 0;
   // Place i > 0: its thread, which is made when it is first needed. Place 0: whoever has opened the region.
   Thread* thread = nullptr;
-  // own
-  Task* task = nullptr;     // what it runs: `implicit`, or an explicit task
+  // own. First what those read who run tasks of its tasks.
   Task implicit;
+  Task* task = nullptr;     // what it runs: `implicit`, or an explicit task
   Team* inner = nullptr;    // the team of the last region that it has opened; kept
   Share* share = nullptr;   // the worksharing construct that it is in, or was in last
   uint64_t chunk_first = 0;   // of a loop: the iterations that it has now
@@ -167,6 +175,7 @@ struct alignas(64) Team {
   std::atomic<bool> pushers_fence{false};
   std::atomic<uint32_t> priority_count{0};
   std::atomic<bool> has_tasks{false};            // one has been queued in this region
+  std::atomic<bool> hungry{false};               // somebody has looked for tasks in vain, since this was last taken back
   std::atomic<bool> cancelled{false};            // cancel parallel
   alignas(64) std::atomic<int> parked{0};        // of its members' threads: about how many
   std::atomic<uint32_t> singles{0};              // single constructs that somebody has taken

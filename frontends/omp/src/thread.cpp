@@ -235,7 +235,9 @@ void threads_forget_all_but(Thread* keep) {
     Thread& thread = thread_of(i);
     thread.member = nullptr;
     thread.parked.store(0, std::memory_order_relaxed);
-    for (Stock& stock : thread.stocks) stock = {};  // it may have stopped in the middle of a change
+    // It may have stopped in the middle of any of these.
+    for (Stock& stock : thread.stocks) stock = {};
+    thread.untold = {};
     free_after()[static_cast<size_t>(i)] = first_free;
     first_free = i;
   }

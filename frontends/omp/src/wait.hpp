@@ -31,6 +31,7 @@
 #include "nearby.hpp"
 #include "os/clock.hpp"
 #include "queue.hpp"
+#include "task_end.hpp"
 #include "team.hpp"
 
 namespace weft::omp {
@@ -143,6 +144,7 @@ void wait_until(Member& member, Work work, Done done, First first = First::kAnyo
   uint64_t since = 0;  // it looks on, or sleeps, in a team that may look at all; 0: no
   while (!done()) {
     if (offers != 0 && (work == Work::kIdle || !queue_is_busy(member))) {
+      tell_ends_before(*member.thread, nullptr);
       const bool nearby = std::exchange(first, First::kAnyone) == First::kNearby && go_nearby(member);
       if (!nearby) offers = offer_worker(member, offers);
       idle.looked();
@@ -179,6 +181,7 @@ void wait_until(Member& member, Work work, Done done, First first = First::kAnyo
     rounds = 0;
     most = rounds_before_sleep(member);
   }
+  tell_ends_before(*member.thread, nullptr);
   idle.ended(member, work);
   if (searching) hand_on_search(member);
 }

@@ -33,12 +33,19 @@ struct Arguments {
   size_t align;
 };
 
+inline uint16_t core_flags(unsigned flags) {
+  uint16_t out = 0;
+  if (flags & kFlagUntied) out |= task_flag::kUntied;
+  if (flags & kFlagFinal) out |= task_flag::kFinal;
+  if (flags & kFlagMergeable) out |= task_flag::kMergeable;
+  if (flags & kFlagDetach) out |= task_flag::kDetachable;
+  return out;
+}
+
 TaskWish make_wish(Member& member, unsigned flags, int priority);
 // Makes a task, not started, that will call fn with a copy of the arguments, which is made now. Returns it, and its copy.
-Task* make_task(Member& member, TaskWish wish, Function fn, const Arguments& arguments, void** own);
+Task* make_task(Member& member, const TaskWish& wish, Function fn, const Arguments& arguments, void** own);
 // The same without the copy: it is for the caller to make.
-Task* make_task_uncopied(Member& member, TaskWish wish, Function fn, size_t size, size_t align, void** own);
-// Whether tasks that are made here are dropped, since what they are in is cancelled.
-bool no_new_tasks(const Member& member);
+Task* make_task_uncopied(Member& member, const TaskWish& wish, Function fn, size_t size, size_t align, void** own);
 
 }  // namespace weft::omp::gnu

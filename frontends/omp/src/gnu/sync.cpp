@@ -3,7 +3,7 @@
 #include "export.hpp"
 #include "lock_calls.hpp"
 #include "region.hpp"
-#include "task.hpp"
+#include "task_end.hpp"
 #include "team.hpp"
 
 namespace weft::omp::gnu {

@@ -7,6 +7,7 @@
 #include "export.hpp"
 #include "gnu/depend.hpp"
 #include "gnu/taskgroup.hpp"
+#include "task_end.hpp"
 #include "team.hpp"
 
 namespace weft::omp::gnu {
@@ -25,15 +26,6 @@ void run_body(Task* task) {
   } else {
     body.fn(body.data);
   }
-}
-
-uint16_t core_flags(unsigned flags) {
-  uint16_t out = 0;
-  if (flags & kFlagUntied) out |= task_flag::kUntied;
-  if (flags & kFlagFinal) out |= task_flag::kFinal;
-  if (flags & kFlagMergeable) out |= task_flag::kMergeable;
-  if (flags & kFlagDetach) out |= task_flag::kDetachable;
-  return out;
 }
 
 // The code finds its event where the clause says, and as the first of the arguments.
@@ -66,7 +58,7 @@ void do_at_once(Member& member, TaskWish wish, Function fn, const Arguments& arg
 
 [[gnu::noinline]] void make_and_start(Member& member, Function fn, const Arguments& arguments, bool deferred, unsigned flags,
                                       void** depend, int priority, void* detach) {
-  if (no_new_tasks(member)) return;
+  if (group_cancelled(member)) return;
   const TaskWish wish = make_wish(member, flags, priority);
   const Depends depends(flags & kFlagDepend ? depend : nullptr);
   if (!(flags & kFlagDetach)) detach = nullptr;
@@ -90,12 +82,11 @@ TaskWish make_wish(Member&, unsigned flags, int priority) {
   return wish;
 }
 
-Task* make_task_uncopied(Member& member, TaskWish wish, Function fn, size_t size, size_t align, void** own) {
+Task* make_task_uncopied(Member& member, const TaskWish& wish, Function fn, size_t size, size_t align, void** own) {
   // The payload lies at a multiple of 64.
   align = std::max(align, alignof(Body));
   size_t at = (sizeof(Body) + align - 1) & ~(align - 1);
-  wish.bytes = at + size + (align > 64 ? align - 64 : 0);
-  Task* task = task_create(member, wish);
+  Task* task = task_create(member, wish, at + size + (align > 64 ? align - 64 : 0));
   auto* body = static_cast<Body*>(payload(task));
   const uintptr_t begin = reinterpret_cast<uintptr_t>(body + 1);
   body->fn = fn;
@@ -104,19 +95,17 @@ Task* make_task_uncopied(Member& member, TaskWish wish, Function fn, size_t size
   return task;
 }
 
-Task* make_task(Member& member, TaskWish wish, Function fn, const Arguments& arguments, void** own) {
-  // What has been constructed is destructed by the task itself: it must run, cancelled or not.
-  if (arguments.copy) wish.flags |= task_flag::kNoCancel;
+Task* make_task(Member& member, const TaskWish& wish, Function fn, const Arguments& arguments, void** own) {
   Task* task = make_task_uncopied(member, wish, fn, arguments.size, arguments.align, own);
   if (arguments.copy) {
+    // What has been constructed is destructed by the task itself: it must run, cancelled or not.
+    task->flags |= task_flag::kNoCancel;
     arguments.copy(*own, arguments.data);
   } else if (arguments.size) {
     memcpy(*own, arguments.data, arguments.size);
   }
   return task;
 }
-
-bool no_new_tasks(const Member& member) { return device().cancel && group_cancelled(member); }
 
 void taskgroup_begin(Member& member) { group_begin(member, new TaskGroup); }
 
@@ -132,13 +121,16 @@ namespace {
 [[gnu::always_inline]] inline void new_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
                                             unsigned flags, void** depend, int priority, void* detach) {
   Member& member = this_member();
+  const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
   constexpr unsigned kSpecial = gnu::kFlagDepend | gnu::kFlagPriority | gnu::kFlagDetach;
-  const bool plain = (flags & kSpecial) == 0 && copy == nullptr;
-  if (!plain || (deferred && !task_best_at_once(member))) {
-    gnu::make_and_start(member, fn, {data, copy, static_cast<size_t>(size), static_cast<size_t>(align)}, deferred, flags, depend,
-                        priority, detach);
-  } else if (!gnu::no_new_tasks(member)) {
-    task_call(member, gnu::core_flags(flags), fn, data);  // with the arguments of the caller, who goes on only afterwards
+  if ((flags & kSpecial) != 0 || copy != nullptr) {
+    gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
+  } else if (!deferred || member.team->n == 1 || task_best_at_once(member)) {
+    // With the arguments of the caller, who goes on only afterwards.
+    if (!group_cancelled(member)) task_call(member, gnu::core_flags(flags), fn, data);
+  } else if (!group_cancelled(member)) {
+    void* own;
+    task_defer(member, gnu::make_task(member, gnu::make_wish(member, flags, 0), fn, arguments, &own));
   }
 }
 

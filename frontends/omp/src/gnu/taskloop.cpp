@@ -7,6 +7,7 @@
 #include "gnu/reduction.hpp"
 #include "gnu/make_task.hpp"
 #include "gnu/taskgroup.hpp"
+#include "task_end.hpp"
 #include "team.hpp"
 
 namespace weft::omp::gnu {
@@ -61,7 +62,7 @@ void taskloop(Function fn, const Arguments& arguments, unsigned flags, uint64_t 
   static_assert(sizeof(Number) == sizeof(uint64_t));
   Member& member = this_member();
   const bool grouped = !(flags & kFlagNogroup);
-  if (trip == 0 || no_new_tasks(member)) {
+  if (trip == 0 || group_cancelled(member)) {
     // So the code knows that there is nothing to combine.
     if (grouped && (flags & kFlagReduction)) reductions_of(arguments.data)->base = 0;
     return;

@@ -2,7 +2,7 @@
 #include "barrier.hpp"
 #include "llvm/ident.hpp"
 #include "region.hpp"
-#include "task.hpp"
+#include "task_end.hpp"
 #include "workshare.hpp"
 
 namespace weft::omp::llvm {

@@ -46,13 +46,13 @@ uint16_t our_flags(int32_t flags) {
 }  // namespace
 
 Task* make_task(Member& member, int32_t flags, size_t bytes) {
-  TaskWish wish = {.run = run_plain, .bytes = bytes, .flags = our_flags(flags)};
+  TaskWish wish = {.run = run_plain, .flags = our_flags(flags)};
   const bool destructors = (flags & kmp_task_flag::kDestructors) != 0;
   if (destructors) {
     wish.run = run_with_destructors;
     wish.drop = destroy_privates;
   }
-  Task* task = task_create(member, wish);
+  Task* task = task_create(member, wish, bytes);
   // The two are the compiler's own memory in descriptors that do not have them.
   if (destructors) kmp_task_of(task)->data1.destructors = nullptr;
   if ((flags & kmp_task_flag::kPriority) != 0) {
@@ -76,10 +76,9 @@ Task* copy_task(Member& member, const Task* pattern, bool undeferred) {
                                          reinterpret_cast<const char*>(pattern));
   const TaskWish wish = {.run = pattern->run,
                          .drop = pattern->drop,
-                         .bytes = bytes,
                          .flags = static_cast<uint16_t>(kept | (undeferred ? task_flag::kUndeferred : 0)),
                          .priority = pattern->priority};
-  Task* copy = task_create(member, wish);
+  Task* copy = task_create(member, wish, bytes);
   KmpTask* from = kmp_task_of(const_cast<Task*>(pattern));
   KmpTask* to = kmp_task_of(copy);
   std::memcpy(static_cast<void*>(to), from, bytes);

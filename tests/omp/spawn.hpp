@@ -1,0 +1,47 @@
+// spawn.hpp: regions and tasks of functions.
+#pragma once
+
+#include <functional>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "barrier.hpp"
+#include "region.hpp"
+#include "task.hpp"
+#include "workshare.hpp"
+
+namespace weft::omp {
+
+using Body = std::function<void(Member&)>;
+inline void in_parallel(int threads, const Body& body) {
+  parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
+           const_cast<Body*>(&body));
+}
+// Team of n whose one member does it, while the others wait in a barrier.
+inline void in_single(int n, const Body& body) {
+  in_parallel(n, [&](Member& member) {
+    if (single(member)) body(member);
+    barrier(member);
+  });
+}
+
+using Code = std::function<void()>;
+inline TaskWish wish_for(uint16_t flags = 0) {
+  TaskWish wish;
+  wish.flags = flags;
+  wish.run = [](Task* task) { (*static_cast<Code*>(payload(task)))(); };
+  wish.drop = [](Task* task) { static_cast<Code*>(payload(task))->~Code(); };
+  return wish;
+}
+inline Task* make(const TaskWish& wish, Code work) {
+  Task* task = task_create(this_member(), wish, sizeof(Code));
+  new (payload(task)) Code(std::move(work));
+  return task;
+}
+inline void spawn(Code work, const std::vector<Depend>& depends = {}, uint16_t flags = 0) {
+  Task* task = make(wish_for(flags), std::move(work));
+  task_start(this_member(), task, depends.size(), depends.data());
+}
+
+}  // namespace weft::omp
