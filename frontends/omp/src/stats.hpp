@@ -36,6 +36,7 @@ class Stats {
     std::atomic<uint64_t>& sum = x_sums[static_cast<size_t>(stat)];
     sum.store(sum.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
+  void take_back(Stat stat) { add(stat, ~uint64_t{0}); }
   // Any thread.
   uint64_t of(Stat stat) const { return x_sums[static_cast<size_t>(stat)].load(std::memory_order_relaxed); }
   void clear() {

@@ -7,6 +7,7 @@
 #include "memory.hpp"
 #include "os/clock.hpp"
 #include "queue.hpp"
+#include "task_call.hpp"
 #include "task_end.hpp"
 #include "wait.hpp"
 
@@ -365,18 +366,8 @@ namespace {
 
 }  // namespace
 
-// It ends before its parent goes on; so the parent counts it only if it leaves descendants behind.
 void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
-  Task* parent = member.task;
-  Task* task = new (block_acquire(*member.thread, sizeof(Task))) Task;
-  task->parent = parent;
-  task->home_group = parent->group;
-  task->group = parent->group;
-  task->bytes = sizeof(Task);
-  task->flags = flags | task_flag::kNoCancel | task_flag::kUndeferred;
-  if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal;
-  task->member = &member;
-  task->icvs = parent->icvs;
+  Task* task = task_for_call(member, flags, sizeof(Task));
   Stats& stats = member.thread->stats;
   stats.add(Stat::kTasks);
   stats.add(Stat::kTasksAtOnce);
@@ -385,16 +376,9 @@ void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
   } else {
     member.task = task;
     body(arg);
-    member.task = parent;
+    member.task = task->parent;
   }
-  const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
-  // Acquire, pairs with the additions in task_end.cpp.
-  if (__builtin_expect(simple && tasks_are_done(*task), 1)) {
-    block_release(member.thread, task, sizeof(Task));
-    return;
-  }
-  count_child(*parent);
-  task_finish(*member.thread, task);
+  if (call_has_ended(member, task)) block_release(member.thread, task, sizeof(Task));
 }
 
 void task_again(Member&, Task* task) { task_flags_set(*task, task->flags | task_flag::kAgain); }

@@ -249,6 +249,18 @@ static void taskloops(void) {
       for (int i = 0; i < 500; ++i) seen[i] += 0;
     }
   }
+  int in_loop[3] = {0};
+#pragma omp parallel num_threads(3)
+  { /* without a group: a taskwait waits for them as well */
+    int mine = 0;
+#pragma omp taskloop nogroup grainsize(2) shared(mine)
+    for (int i = 0; i < 500; ++i)
+#pragma omp atomic
+      mine++;
+#pragma omp taskwait
+    in_loop[omp_get_thread_num()] = mine;
+  }
+  for (int i = 0; i < 3; ++i) CHECK(in_loop[i] == 500);
 #pragma omp parallel
 #pragma omp masked
 #pragma omp taskloop simd

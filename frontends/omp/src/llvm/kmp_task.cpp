@@ -20,16 +20,6 @@ void destroy_privates(Task* task) {
   destructors(this_thread().gtid, kmp);
 }
 
-void run_plain(Task* task) {
-  KmpTask* kmp = kmp_task_of(task);
-  const int32_t gtid = task->member->thread->gtid;
-  if (tool::there()) {
-    tool::call(*task, [=] { kmp->entry(gtid, kmp); });
-  } else {
-    kmp->entry(gtid, kmp);
-  }
-}
-
 void run_with_destructors(Task* task) {
   run_plain(task);
   if ((task->flags & task_flag::kAgain) == 0) destroy_privates(task);
@@ -44,6 +34,16 @@ uint16_t our_flags(int32_t flags) {
 }
 
 }  // namespace
+
+void run_plain(Task* task) {
+  KmpTask* kmp = kmp_task_of(task);
+  const int32_t gtid = task->member->thread->gtid;
+  if (tool::there()) {
+    tool::call(*task, [=] { kmp->entry(gtid, kmp); });
+  } else {
+    kmp->entry(gtid, kmp);
+  }
+}
 
 Task* make_task(Member& member, int32_t flags, size_t bytes) {
   TaskWish wish = {.run = run_plain, .flags = our_flags(flags)};
@@ -70,21 +70,21 @@ void body_ended(Task* task) {
   if (task->drop != nullptr) task->drop(task);
 }
 
+void copy_payload(KmpTask* to, const void* from, size_t bytes, const KmpTask* pattern) {
+  std::memcpy(static_cast<void*>(to), from, bytes);
+  if (to->shareds == nullptr) return;
+  to->shareds = reinterpret_cast<char*>(to) + (static_cast<const char*>(to->shareds) - reinterpret_cast<const char*>(pattern));
+}
+
 Task* copy_task(Member& member, const Task* pattern, bool undeferred) {
-  const uint16_t kept = pattern->flags & (task_flag::kUntied | task_flag::kFinal | task_flag::kMergeable);
-  const size_t bytes = pattern->bytes - (static_cast<char*>(payload(const_cast<Task*>(pattern))) -
-                                         reinterpret_cast<const char*>(pattern));
+  const size_t bytes = payload_bytes(pattern);
   const TaskWish wish = {.run = pattern->run,
                          .drop = pattern->drop,
-                         .flags = static_cast<uint16_t>(kept | (undeferred ? task_flag::kUndeferred : 0)),
+                         .flags = static_cast<uint16_t>(flags_of_copy(pattern) | (undeferred ? task_flag::kUndeferred : 0)),
                          .priority = pattern->priority};
   Task* copy = task_create(member, wish, bytes);
-  KmpTask* from = kmp_task_of(const_cast<Task*>(pattern));
-  KmpTask* to = kmp_task_of(copy);
-  std::memcpy(static_cast<void*>(to), from, bytes);
-  if (from->shareds != nullptr) {
-    to->shareds = reinterpret_cast<char*>(to) + (static_cast<char*>(from->shareds) - reinterpret_cast<char*>(from));
-  }
+  const KmpTask* from = kmp_task_of(const_cast<Task*>(pattern));
+  copy_payload(kmp_task_of(copy), from, bytes, from);
   return copy;
 }
 

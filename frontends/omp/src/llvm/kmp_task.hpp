@@ -14,6 +14,16 @@ Task* make_task(Member& member, int32_t flags, size_t bytes);
 // A copy of one that has not been started either, with the same of the compiler's in it.
 Task* copy_task(Member& member, const Task* pattern, bool undeferred);
 
+// The parts of that: of the pattern's payload, of so many bytes, to another one's, maybe by way of a copy `from` elsewhere.
+inline size_t payload_bytes(const Task* task) { return task->bytes - sizeof(Task); }
+void copy_payload(KmpTask* to, const void* from, size_t bytes, const KmpTask* pattern);
+inline uint16_t flags_of_copy(const Task* pattern) {
+  return pattern->flags & (task_flag::kUntied | task_flag::kFinal | task_flag::kMergeable);
+}
+
+// Calls the body.
+void run_plain(Task* task);
+
 // Before any task is started: what the compiler has written into it since it was made.
 void read_priority(Task* task);
 

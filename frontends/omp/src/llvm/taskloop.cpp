@@ -2,12 +2,16 @@
 //
 // The compiler makes one task, the pattern, with the whole loop's bounds in it, and tells where they are. Each piece is a copy
 // of it with its own bounds. Where there is a function that copies what memcpy() must not, the pattern itself is not run: it
-// ends at once, which destroys what is in it. Otherwise it is the last piece.
+// ends at once, which destroys what is in it. Otherwise it is the last piece. Where a copy is nothing but bytes, and the loop is
+// waited for, pieces.hpp makes them.
 #include <algorithm>
+#include <cstring>
+#include <new>
 
 #include "llvm/ident.hpp"
 #include "llvm/kmp_task.hpp"
 #include "llvm/loop.hpp"
+#include "pieces.hpp"
 #include "task.hpp"
 #include "team.hpp"
 
@@ -17,16 +21,16 @@ namespace {
 using Duplicate = void (*)(KmpTask* copy, KmpTask* pattern, int32_t last);
 constexpr uint64_t kTasksForEach = 10;  // of the team, where the program says nothing
 
-enum Cut : int32_t { kNotSaid, kGrainSize, kNumTasks };
+enum How : int32_t { kNotSaid, kGrainSize, kNumTasks };
 
 // `tasks` of `size` iterations, the first `extra` of them with one more. strict: the last one has what is left.
-struct Pieces {
+struct Cut {
   uint64_t tasks;
   uint64_t size;
   uint64_t extra;
 };
 
-Pieces cut(const Member& member, uint64_t trip, int32_t how, uint64_t value, bool strict) {
+Cut cut(const Member& member, uint64_t trip, int32_t how, uint64_t value, bool strict) {
   if (how == kNotSaid || value == 0) {
     how = kNumTasks;
     value = static_cast<uint64_t>(member.team->n) * kTasksForEach;
@@ -68,7 +72,45 @@ void end_unused(Member& member, KmpTask* pattern) {
   task_unused(member, task);
 }
 
-void start_pieces(Member& member, const Loop& loop, Pieces pieces) {
+// Pieces that are calls. Behind this, the pattern's payload, which may be gone when they run.
+struct Calls : Pieces {
+  Loop loop;
+  Cut cut;
+
+  static void prepare_piece(const Pieces& pieces, uint64_t number, Task* task) {
+    const auto& calls = static_cast<const Calls&>(pieces);
+    const uint64_t first = calls.cut.size * number + std::min(number, calls.cut.extra);
+    const uint64_t count = std::min(calls.cut.size + (number < calls.cut.extra ? 1 : 0), calls.loop.trip - first);
+    KmpTask* kmp = kmp_task_of(task);
+    copy_payload(kmp, &calls + 1, calls.bytes, calls.loop.pattern);
+    calls.loop.set_bounds(kmp, first, count);
+  }
+  // An untied one gives itself back where it may let others run: it need not.
+  static void run_piece(Task* task) {
+    do {
+      task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
+      run_plain(task);
+    } while ((task->flags & task_flag::kAgain) != 0);
+  }
+
+  Calls(const Loop& of, const Cut& as) : loop(of), cut(as) {
+    const Task* pattern = task_of_payload(of.pattern);
+    count = cut.tasks;
+    bytes = payload_bytes(pattern);
+    flags = flags_of_copy(pattern);
+    prepare = prepare_piece;
+    run = run_piece;
+    std::memcpy(static_cast<void*>(this + 1), of.pattern, bytes);
+  }
+};
+
+// Whether a copy is nothing but bytes, and its task can be a call.
+bool are_calls(const Loop& loop) {
+  const Task* pattern = task_of_payload(loop.pattern);
+  return loop.duplicate == nullptr && pattern->drop == nullptr && pattern->priority == 0 && !tool::there();
+}
+
+void start_copies(Member& member, const Loop& loop, const Cut& pieces) {
   uint64_t first = 0;
   for (uint64_t i = 0; i < pieces.tasks; ++i) {
     const uint64_t count = std::min(pieces.size + (i < pieces.extra ? 1 : 0), loop.trip - first);
@@ -112,7 +154,15 @@ void taskloop(Member& member, KmpTask* pattern, uint64_t* lower, uint64_t* upper
   TaskGroup group;
   if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_begin, loop.trip);
   if (wish.group) group_begin(member, &group);
-  start_pieces(member, loop, cut(member, loop.trip, wish.how, wish.value, wish.strict));
+  const Cut pieces = cut(member, loop.trip, wish.how, wish.value, wish.strict);
+  if (are_calls(loop)) {
+    const bool now = loop.undeferred || tasks_are_included(member);
+    auto* calls = new (pieces_memory(sizeof(Calls) + payload_bytes(task_of_payload(pattern)))) Calls(loop, pieces);
+    end_unused(member, pattern);
+    start_pieces(member, calls, now ? When::kNow : wish.group ? When::kWaited : When::kDeferred);
+  } else {
+    start_copies(member, loop, pieces);
+  }
   if (wish.group) group_end(member);
   if (tool::there()) tool::work(member, ompt_work_taskloop, ompt_scope_end, loop.trip);
 }
