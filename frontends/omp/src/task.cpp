@@ -1,6 +1,8 @@
 #include "task.hpp"
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 #include "depend.hpp"
 #include "icvs.hpp"
@@ -23,13 +25,16 @@ bool is_dropped(const Member& member, const Task* task) {
 }
 
 // Its body has ended. Who has made an undeferred task goes on when it has ended as a whole: with its event.
-void finish(Member& member, Task* task) {
+// `runs_next`: one that becomes ready by that is in Thread::next.
+void finish(Member& member, Task* task, bool runs_next = false) {
   constexpr uint16_t kBoth = task_flag::kDetachable | task_flag::kUndeferred;
   if (__builtin_expect((task->flags & kBoth) == kBoth, 0)) {
     wait_until(member, Work::kDescendants,
                [task] { return (task->event.load(std::memory_order_acquire) & kEventFulfilled) != 0; });
   }
+  member.thread->runs_next = runs_next;
   task_finish(*member.thread, task);
+  member.thread->runs_next = false;
 }
 
 void run_inline(Member& member, Task* task) {
@@ -125,6 +130,19 @@ Task* find_task(Member& member, Work work) {
   return steal(member, work);
 }
 
+// And then the ones that become ready by its end, one by one: as its siblings they may run where it did, what it has written is near, and
+// nobody has to be told. Not for long: the caller may have nothing to wait for any more.
+void run_found(Member& member, Task* task) {
+  constexpr int kMostNext = 16;
+  Thread& thread = *member.thread;
+  for (int i = 0; task != nullptr; ++i) {
+    task_execute(member, task);
+    finish(member, task, i < kMostNext);
+    task = std::exchange(thread.next, nullptr);
+    if (task != nullptr) tell_ends_before(thread, task);
+  }
+}
+
 // It has done its part of the region that there is. Before that it must not begin with something else: others wait for it.
 bool is_through(const Member& member) {
   return member.number == std::atomic_ref(member.team->number).load(std::memory_order_relaxed);
@@ -145,7 +163,7 @@ bool run_idle(Member& member, bool searching) {
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);
   member.task = &member.implicit;
-  run_inline(member, task);
+  run_found(member, task);
   return true;
 }
 
@@ -159,7 +177,7 @@ bool run_one(Member& member, Work work, bool searching) {
   tell_ends_before(*member.thread, task);
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);
-  run_inline(member, task);
+  run_found(member, task);
   return true;
 }
 
@@ -245,15 +263,24 @@ namespace {
 
 // Runs other things until what the node stands for may begin.
 void wait_for_node(Member& member, DepNode* node) {
-  if (node_arm(node, member.thread)) return;
+  if (node_arm(node)) return;
   wait_until(member, Work::kDescendants, [node] { return node_is_ready(node); });
 }
 
 bool runs_at_once(const Task* task) { return (task->flags & task_flag::kUndeferred) != 0; }
 
-}  // namespace
+// Tasks that wait for others are in no queue, which would be full one day. Who has made so many that have not ended runs one before
+// the next, if there is one that can run: 64 for each thread, as libgomp has it, are some hundred kilobytes at least.
+void run_rather_than_make(Member& member) {
+  constexpr uint32_t kFewThreads = 4;
+  const Task& parent = *member.task;
+  const uint32_t most = 64 * std::max(static_cast<uint32_t>(member.team->n), kFewThreads);
+  if (parent.children < most) return;
+  if (parent.children - shallow_of(parent.elsewhere.load(std::memory_order_relaxed)) < most) return;
+  run_one(member, Work::kDescendants);
+  tell_ends_before(*member.thread, nullptr);
+}
 
-namespace {
 
 void start(Member& member, Task* task) {
   if (__builtin_expect(task->run == nullptr, 0)) {
@@ -283,13 +310,23 @@ void task_defer(Member& member, Task* task) {
 
 void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
   if (tool::there()) tool::task_made(member, *task, n, depends);
-  if (n != 0) {
-    task->node = node_create(task->parent, task, n, depends, true);
-    if (runs_at_once(task)) {
-      wait_for_node(member, task->node);
-    } else if (!node_arm(task->node, nullptr)) {
-      return;
-    }
+  if (n == 0) {
+    start(member, task);
+    return;
+  }
+  const bool at_once = runs_at_once(task);
+  // There is nobody but itself: if it runs now it waits for nobody, and nobody for it.
+  const bool alone = tasks_left(*task->parent) == 1 && (task->flags & task_flag::kDetachable) == 0 && task->run != nullptr;
+  if (alone && (at_once || task_best_at_once(member))) {
+    run_inline(member, task);
+    return;
+  }
+  task->node = node_create(task->parent, task, n, depends, true, at_once ? member.thread : nullptr);
+  if (at_once) {
+    wait_for_node(member, task->node);
+  } else if (!node_arm(task->node)) {
+    run_rather_than_make(member);
+    return;
   }
   start(member, task);
 }
@@ -298,7 +335,7 @@ void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
   task->flags |= task_flag::kNoCancel | task_flag::kUndeferred;
   if (tool::there()) tool::task_made(member, *task, n, depends);
   if (n != 0) {
-    task->node = node_create(task->parent, task, n, depends, true);
+    task->node = node_create(task->parent, task, n, depends, true, member.thread);
     wait_for_node(member, task->node);
   }
   task->member = &member;
@@ -412,10 +449,10 @@ void task_wait_depend(Member& member, size_t n, const Depend* depends, bool nowa
   }
   ompt_data_t seen;
   if (tool::there()) tool::waiting_task_begins(member, seen, n, depends);
-  DepNode* node = node_create(member.task, nullptr, n, depends, false, &seen);
+  DepNode* node = node_create(member.task, nullptr, n, depends, false, member.thread, &seen);
   if (node != nullptr) {
     wait_for_node(member, node);
-    node_release(node);
+    node_release(member.thread, node);
   }
   if (tool::there()) tool::waiting_task_ends(seen);
 }
@@ -470,7 +507,7 @@ void implicit_task_begin(Member& member) {
 void implicit_task_end(Member& member) {
   Task& task = member.implicit;
   if (__builtin_expect(task.dependences != nullptr, 0)) {
-    dependences_destroy(task.dependences);
+    dependences_destroy(member.thread, task.dependences);
     task.dependences = nullptr;
   }
   if (__builtin_expect(task.icvs_own != nullptr, 0)) icvs_release(task);

@@ -16,8 +16,8 @@ namespace {
 
 void task_free(Thread* thread, Task* task) {
   if (task->drop != nullptr) task->drop(task);
-  if (__builtin_expect(task->dependences != nullptr, 0)) dependences_destroy(task->dependences);
-  if (__builtin_expect(task->node != nullptr, 0)) node_release(task->node);
+  if (__builtin_expect(task->dependences != nullptr, 0)) dependences_destroy(thread, task->dependences);
+  if (__builtin_expect(task->node != nullptr, 0)) node_release(thread, task->node);
   if (__builtin_expect(task->icvs_own != nullptr, 0)) icvs_release(*task);
   block_release(thread, task, task->bytes);
 }
@@ -97,6 +97,7 @@ void all_ended(Thread* thread, Task* task, int64_t what) {
 // be the last to end below it, the task and all that it descends from may be gone.
 void ended(Thread* thread, Task* task, bool by_itself) {
   if (task->node != nullptr) dependences_met(thread, task->node);
+  if (thread != nullptr) thread->runs_next = false;  // from here on the program's destructors may run others
   if (!by_itself) {
     // Another thread's children may end meanwhile: `deep` was added when its body ended, with one for the event.
     child_ended(thread, task->parent, kShallow);
@@ -186,6 +187,11 @@ void task_is_ready(Thread* caller, Task* task) {
   if (task->run == nullptr) {  // an empty task: nothing of it but its dependences
     if (tool::there()) tool::waiting_task_ends(task->seen.data);
     ended(caller, task, true);
+    return;
+  }
+  if (caller != nullptr && caller->runs_next) {
+    caller->runs_next = false;
+    caller->next = task;
     return;
   }
   team.has_tasks.store(true, std::memory_order_relaxed);

@@ -64,6 +64,8 @@ struct alignas(64) Thread {
   Member* member = nullptr;  // in the innermost team
   Stock stocks[kBlockClasses];
   Untold untold;
+  bool runs_next = false;      // it is at the end of a task, and runs one that becomes ready by that at once
+  Task* next = nullptr;        // that
   uint64_t random = 0;
   unsigned no_offers = 0;      // wait.hpp: in so many of its waits to come it lets nobody go first
   unsigned no_clock = 0;       // and in so many of those in which it does it does not look for how long

@@ -238,6 +238,8 @@ void threads_forget_all_but(Thread* keep) {
     // It may have stopped in the middle of any of these.
     for (Stock& stock : thread.stocks) stock = {};
     thread.untold = {};
+    thread.runs_next = false;
+    thread.next = nullptr;
     free_after()[static_cast<size_t>(i)] = first_free;
     first_free = i;
   }

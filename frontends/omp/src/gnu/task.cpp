@@ -122,12 +122,15 @@ namespace {
                                             unsigned flags, void** depend, int priority, void* detach) {
   Member& member = this_member();
   const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
-  constexpr unsigned kSpecial = gnu::kFlagDepend | gnu::kFlagPriority | gnu::kFlagDetach;
-  if ((flags & kSpecial) != 0 || copy != nullptr) {
+  const bool plain = (flags & (gnu::kFlagPriority | gnu::kFlagDetach)) == 0 && copy == nullptr;
+  // Where nobody is left it waits for nobody, and if it runs at once nobody for it: only a tool wants to know.
+  if (!plain || ((flags & gnu::kFlagDepend) != 0 && (!tasks_are_done(*member.task) || tool::there()))) {
     gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
   } else if (!deferred || member.team->n == 1 || task_best_at_once(member)) {
     // With the arguments of the caller, who goes on only afterwards.
     if (!group_cancelled(member)) task_call(member, gnu::core_flags(flags), fn, data);
+  } else if ((flags & gnu::kFlagDepend) != 0) {
+    gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
   } else if (!group_cancelled(member)) {
     void* own;
     task_defer(member, gnu::make_task(member, gnu::make_wish(member, flags, 0), fn, arguments, &own));
