@@ -173,12 +173,15 @@ TEST_P(OmpPieces, EachThreadGetsOne) {
 // Whatever is in one's hands, others find something in the queue, up to the last piece.
 TEST_P(OmpPieces, SomethingIsLeftForOthers) {
   if (GetParam() == 1) GTEST_SKIP() << "there are no others";
+  std::atomic<int> busy{0};
   std::atomic<bool> over{false};
   in_parallel(GetParam(), [&](Member& member) {
     if (member.num != 0) {
+      ++busy;
       while (!over) weft_yield();  // it takes none
       return;
     }
+    while (busy != GetParam() - 1) weft_yield();
     uint64_t ran = 0, alone = 0;
     constexpr uint64_t kCount = 20'000;
     run_loop(member, kCount, [&](uint64_t) {

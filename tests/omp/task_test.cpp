@@ -133,6 +133,25 @@ TEST_P(OmpTask, ASleeperInATaskwaitHelpsItsDescendants) {
   }
 }
 
+// Others wait for what a thread has to do in a region: so it has no time for their tasks before that.
+TEST_P(OmpTask, NobodyHelpsBeforeItsOwnPart) {
+  const auto n = static_cast<size_t>(GetParam());
+  std::atomic<int> early{0};
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::atomic<bool>> begun(n);
+    in_parallel(GetParam(), [&](Member& member) {
+      begun[static_cast<size_t>(member.num)] = true;
+      if (member.num != 0) return;
+      for (int i = 0; i < 10; ++i) {
+        spawn([&] {
+          if (!begun[static_cast<size_t>(this_member().num)]) ++early;
+        });
+      }
+    });
+  }
+  EXPECT_EQ(early, 0);
+}
+
 // A task that is called leaves tasks behind, which a group and a barrier wait for, and a taskwait does not.
 struct Calls {
   std::atomic<int> ended{0};

@@ -95,7 +95,10 @@ bool queue_push(Member& member, Task* task) {
 Task* queue_pop(Member& member, bool descendants_only) {
   Queue& queue = member.queue;
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
-  if (tail == queue.head.load(std::memory_order_relaxed)) return nullptr;
+  if (tail == queue.head.load(std::memory_order_relaxed)) {
+    queue.full_for = 0;  // it has been full, and thieves have emptied it
+    return nullptr;
+  }
   // Either a thief sees this, or we see its step.
   queue.tail.exchange(tail - 1, std::memory_order_seq_cst);
   uint32_t head = queue.head.load(std::memory_order_seq_cst);

@@ -148,6 +148,15 @@ bool is_through(const Member& member) {
   return member.number == std::atomic_ref(member.team->number).load(std::memory_order_relaxed);
 }
 
+// It has been taken by mistake.
+void put_back(Member& member, Task* task) {
+  if (task->priority > 0 && device().max_task_priority > 0) {
+    queue_priority(member, task);
+  } else {
+    task_is_ready(member.thread, task);
+  }
+}
+
 bool run_idle(Member& member, bool searching) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
@@ -159,6 +168,11 @@ bool run_idle(Member& member, bool searching) {
   Task* task = nullptr;
   if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
   thread.helping.store(false, std::memory_order_release);  // from here on the task keeps the region
+  // All tasks of a region have ended when the next one begins. So if that has begun meanwhile, the task is of the next one.
+  if (task != nullptr && !is_through(member)) {
+    put_back(member, task);
+    task = nullptr;
+  }
   tell_ends_before(thread, task);
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);
