@@ -152,7 +152,7 @@ void fulfill(Task* task) {
   Thread* waits = task->parent->member->thread;  // undeferred: it is waited for, where it was made
   const ompt_data_t seen = task->seen.data;      // afterwards it may be gone
   const uint32_t before = task->event.fetch_or(kEventFulfilled, std::memory_order_seq_cst);
-  if (tool::there()) tool::event_fulfilled(seen, (before & kEventTold) != 0);
+  if (tool::there()) tool::event_fulfilled(seen, before);
   if ((before & kEventEnded) != 0) {
     ended(thread, task, false);
   } else {

@@ -16,7 +16,8 @@ constexpr int32_t deep_of(int64_t elsewhere) { return static_cast<int32_t>(elsew
 // Task::event.
 inline constexpr uint32_t kEventEnded = 1;  // the body has
 inline constexpr uint32_t kEventFulfilled = 2;
-inline constexpr uint32_t kEventTold = 4;  // a tool has been told that the body has ended
+inline constexpr uint32_t kEventTelling = 4;  // a tool is being told that the body has ended
+inline constexpr uint32_t kEventTold = 8;     // it has been, and that the task is detached
 
 inline bool children_have_ended(const Task& task) {
   // Acquire, pairs with the additions in task_end.cpp: what the children did.

@@ -153,9 +153,9 @@ void task_ends(Member& member, Task& task, Task& back, ompt_task_status_t status
 // The same where the program calls the code of both itself.
 void task_ends(Member& member, Task& task, Task& back, ompt_task_status_t status);
 void task_dropped(Task& task);
-// Of a detachable one: its body has ended; the event has been fulfilled. What it is then said to be.
+// Of a detachable one: its body has ended (what it is then said to be); the event has been fulfilled (Task::event as it was).
 ompt_task_status_t body_of_detachable_ends(Task& task);
-void event_fulfilled(ompt_data_t data, bool late);
+void event_fulfilled(ompt_data_t data, uint32_t event_before);
 void dependence(ompt_data_t& before, ompt_data_t& after);
 
 // taskwait depend: a task that only waits.

@@ -206,6 +206,10 @@ void task_ends(Member& member, Task& task, Task& back, ompt_task_status_t status
   thread.yields = left.yields;
   thread.state = left.state;
   tell<ompt_callback_task_schedule_t>(ompt_callback_task_schedule, data_of(task), status, data_of(back));
+  // Whoever has fulfilled the event meanwhile has left it to us to tell that: it comes after this.
+  if (status != ompt_task_detach) return;
+  const uint32_t before = task.event.fetch_or(kEventTold, std::memory_order_acq_rel);
+  if ((before & kEventFulfilled) != 0) event_fulfilled(task.seen.data, before | kEventTold);
 }
 
 void task_ends(Member& member, Task& task, Task& back, ompt_task_status_t status) {
@@ -218,11 +222,13 @@ void task_dropped(Task& task) {
 }
 
 ompt_task_status_t body_of_detachable_ends(Task& task) {
-  const uint32_t before = task.event.fetch_or(kEventTold, std::memory_order_acq_rel);
+  const uint32_t before = task.event.fetch_or(kEventTelling, std::memory_order_acq_rel);
   return (before & kEventFulfilled) != 0 ? ompt_task_complete : ompt_task_detach;
 }
 
-void event_fulfilled(ompt_data_t data, bool late) {
+void event_fulfilled(ompt_data_t data, uint32_t before) {
+  if ((before & kEventTelling) != 0 && (before & kEventTold) == 0) return;  // task_ends() does it
+  const bool late = (before & kEventTold) != 0;
   tell<ompt_callback_task_schedule_t>(ompt_callback_task_schedule, &data,
                                       late ? ompt_task_late_fulfill : ompt_task_early_fulfill, nullptr);
 }
