@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "affinity.hpp"
+#include "omp/in_parallel.hpp"
 #include "region.hpp"
 
 namespace {
@@ -21,7 +22,7 @@ struct Seen {
 
 std::vector<Seen> seen;
 
-void look(Member& member, void*) {
+void look(Member& member) {
   const Icvs& icvs = icvs_of(member);
   seen[static_cast<size_t>(member.num)] = {member.place, icvs.place_first, icvs.place_count};
 }
@@ -38,18 +39,18 @@ TEST(OmpPlacesOfRegions, FollowTheClauseOrTheVariable) {
   EXPECT_EQ(this_member().place, 0);
   const int n = 2 * places;
   seen.assign(static_cast<size_t>(n), {});
-  parallel({.threads = n}, look, nullptr);
+  in_parallel(RegionWish{.threads = n}, look);
   for (int i = 0; i < n; ++i) EXPECT_EQ(seen[static_cast<size_t>(i)].place, i / 2);
-  parallel({.threads = n, .bind = static_cast<int>(Bind::kPrimary)}, look, nullptr);
+  in_parallel(RegionWish{.threads = n, .bind = static_cast<int>(Bind::kPrimary)}, look);
   for (const Seen& one : seen) EXPECT_EQ(one.place, 0);
-  parallel({.threads = n, .bind = static_cast<int>(Bind::kSpread)}, look, nullptr);
+  in_parallel(RegionWish{.threads = n, .bind = static_cast<int>(Bind::kSpread)}, look);
   for (int i = 0; i < n; ++i) {
     const Seen& one = seen[static_cast<size_t>(i)];
     EXPECT_EQ(one.place, i / 2);
     EXPECT_EQ(one.first, i / 2);
     EXPECT_EQ(one.count, 1);
   }
-  parallel({.threads = n}, look, nullptr);
+  in_parallel(RegionWish{.threads = n}, look);
   for (const Seen& one : seen) EXPECT_EQ(one.count, places);
 }
 
@@ -60,7 +61,7 @@ TEST(OmpPlacesOfRegions, EachTeamOfALeagueHasItsPart) {
     Member& first = this_member();
     seen.push_back({first.place, icvs_of(first).place_first, icvs_of(first).place_count});
     // Its region's threads stay there.
-    parallel({.threads = 2}, [](Member& member, void*) { EXPECT_EQ(member.place, member.team->opener->place); }, nullptr);
+    in_parallel(2, [](Member& member) { EXPECT_EQ(member.place, member.team->opener->place); });
   }, nullptr);
   ASSERT_EQ(seen.size(), static_cast<size_t>(places));
   for (int i = 0; i < places; ++i) {
@@ -75,7 +76,7 @@ TEST(OmpPlacesOfRegions, EachTeamOfALeagueHasItsPart) {
 // Lines of OMP_DISPLAY_AFFINITY.
 long shown_by(int threads, Bind bind) {
   testing::internal::CaptureStdout();
-  parallel({.threads = threads, .bind = static_cast<int>(bind)}, [](Member&, void*) {}, nullptr);
+  in_parallel(RegionWish{.threads = threads, .bind = static_cast<int>(bind)}, [](Member&) {});
   const std::string lines = testing::internal::GetCapturedStdout();
   return std::count(lines.begin(), lines.end(), '\n');
 }

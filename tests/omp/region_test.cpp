@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "barrier.hpp"
 #include "klt/guard.hpp"
+#include "omp/in_parallel.hpp"
 #include "region.hpp"
 #include "weft/preempt.h"
 #include "workshare.hpp"
@@ -19,12 +19,6 @@
 namespace {
 
 using namespace weft::omp;
-
-using Body = std::function<void(Member&)>;
-int in_parallel(int threads, const Body& body) {
-  return parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
-                  const_cast<Body*>(&body));
-}
 
 class OmpRegion : public testing::TestWithParam<bool> {
  protected:
@@ -132,29 +126,24 @@ TEST_P(OmpRegion, UnitsThatAreNotOfTheTeamGetTheirTurns) {
 
 TEST_P(OmpRegion, AListOfThreadsIsForTheLevelsInside) {
   const std::vector<int> inner = {3, 2};
-  const auto none = [](Member&, void*) {};
   std::atomic<int> seen[3] = {};
   for (int round = 0; round < 2; ++round) {
     for (auto& s : seen) s = 0;
-    std::atomic<int>* const at = seen;
-    parallel({.threads = 4, .inner_threads = &inner},
-             [](Member& outer, void* s) {
-               auto* const sum = static_cast<std::atomic<int>*>(s);
-               sum[0] += outer.team->n;
-               parallel({}, [](Member& member, void* t) {
-                 auto* const inside = static_cast<std::atomic<int>*>(t);
-                 inside[1] += member.team->n;
-                 // The last number is for all levels below.
-                 if (member.num == 0) inside[2] += parallel({}, [](Member&, void*) {}, nullptr) + threads_for(member, 0);
-               }, s);
-             }, at);
+    in_parallel(RegionWish{.threads = 4, .inner_threads = &inner}, [&](Member& outer) {
+      seen[0] += outer.team->n;
+      in_parallel(RegionWish{}, [&](Member& member) {
+        seen[1] += member.team->n;
+        // The last number is for all levels below.
+        if (member.num == 0) seen[2] += in_parallel(RegionWish{}, [](Member&) {}) + threads_for(member, 0);
+      });
+    });
     EXPECT_EQ(seen[0], 4 * 4);
     EXPECT_EQ(seen[1], 4 * 3 * 3);
     EXPECT_EQ(seen[2], 4 * (2 + 2));
   }
   // A region beside it, on the same team, has nothing of it.
   const int usual = threads_for(this_member(), 0);
-  EXPECT_EQ(parallel({}, none, nullptr), usual);
+  EXPECT_EQ(in_parallel(RegionWish{}, [](Member&) {}), usual);
   in_parallel(4, [&](Member& member) { EXPECT_EQ(threads_for(member, 0), usual); });
 }
 

@@ -1,4 +1,4 @@
-// spawn.hpp: regions and tasks of functions.
+// spawn.hpp: tasks of functions.
 #pragma once
 
 #include <functional>
@@ -7,19 +7,14 @@
 #include <vector>
 
 #include "barrier.hpp"
-#include "region.hpp"
+#include "omp/in_parallel.hpp"
 #include "task.hpp"
 #include "workshare.hpp"
 
 namespace weft::omp {
 
-using Body = std::function<void(Member&)>;
-inline void in_parallel(int threads, const Body& body) {
-  parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
-           const_cast<Body*>(&body));
-}
 // Team of n whose one member does it, while the others wait in a barrier.
-inline void in_single(int n, const Body& body) {
+inline void in_single(int n, const MemberCode& body) {
   in_parallel(n, [&](Member& member) {
     if (single(member)) body(member);
     barrier(member);

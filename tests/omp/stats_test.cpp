@@ -6,6 +6,7 @@
 #include <string>
 
 #include "barrier.hpp"
+#include "omp/in_parallel.hpp"
 #include "os/clock.hpp"
 #include "region.hpp"
 #include "stats.hpp"
@@ -28,37 +29,35 @@ double seconds_told(const std::string& name) {
   return at != std::string::npos ? std::strtod(text.c_str() + at + 2 + name.size(), nullptr) : -1;
 }
 
-void nothing(Member&, void*) {}
-
 TEST(OmpStats, WhatHasBeenDone) {
   ::setenv("WEFT_OMP_STATS", "true", 1);  // before the first use
   this_thread();
   EXPECT_EQ(stats_text(), "");
-  for (int i = 0; i < 10; ++i) parallel({.threads = 3}, nothing, nullptr);
-  parallel({.threads = 1}, nothing, nullptr);
+  for (int i = 0; i < 10; ++i) in_parallel(3, [](Member&) {});
+  in_parallel(1, [](Member&) {});
   EXPECT_EQ(told("regions"), 10);
   EXPECT_NE(stats_text().find("10, 9 with all threads there\n"), std::string::npos) << stats_text();
   EXPECT_EQ(told("regions of one thread"), 1);
   EXPECT_EQ(told("threads started"), 2);
-  parallel({.threads = 3}, [](Member& member, void*) {
+  in_parallel(3, [](Member& member) {
     for (int i = 0; i < 5; ++i) barrier(member);
     if (member.num == 0) {
       for (int i = 0; i < 20; ++i) task_start(member, task_create(member, {.run = [](Task*) {}}));
     }
-  }, nullptr);
+  });
   EXPECT_EQ(told("barriers, of each thread"), 15);
   EXPECT_EQ(told("tasks"), 20);
 }
 
 TEST(OmpStats, TheTimeThatOneWaitsForTheOther) {
   ::setenv("WEFT_OMP_STATS", "true", 1);
-  parallel({.threads = 2}, [](Member& member, void*) {
+  in_parallel(2, [](Member& member) {
     if (member.num == 1) {
       // A tick may cut a sleep short.
       for (const uint64_t end = weft::rt::now_ns() + 50'000'000; weft::rt::now_ns() < end;) ::usleep(1000);
     }
     barrier(member);
-  }, nullptr);
+  });
   const double all = seconds_told("time in regions"), waits = seconds_told("waits for each other");
   EXPECT_GE(all, 0.1);
   EXPECT_GT(waits, 0);  // as much as it has not come late itself

@@ -6,18 +6,13 @@
 #include <vector>
 
 #include "barrier.hpp"
+#include "omp/in_parallel.hpp"
 #include "region.hpp"
 #include "workshare.hpp"
 
 namespace {
 
 using namespace weft::omp;
-
-using Body = std::function<void(Member&)>;
-void in_parallel(int threads, const Body& body) {
-  parallel({.threads = threads}, [](Member& member, void* f) { (*static_cast<const Body*>(f))(member); },
-           const_cast<Body*>(&body));
-}
 
 struct Case {
   Deal deal;

@@ -23,7 +23,7 @@ bool barrier(Member& member, bool cancellable, ompt_sync_region_t kind) {
   if (team.n == 1) return !(cancellable && team.cancelled.load(std::memory_order_acquire));
   look_nearby(member);
   const auto num = static_cast<uint32_t>(member.num);
-  if (gather(team.arrived, team.groups, &Group::arrived, num, static_cast<uint32_t>(team.n))) {
+  if (gather(team.arrived, 0, team.groups, &Group::arrived, num, static_cast<uint32_t>(team.n))) {
     team.arrived.store(0, std::memory_order_relaxed);
     team.phase.store(phase + 1, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with the acquire below
     wake_all(team);

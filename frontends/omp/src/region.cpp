@@ -1,5 +1,10 @@
 // region.cpp: parallel regions. Teams are kept by the member that has opened them, at every level; so a region costs a store to
 // each of its threads, and one atomic addition of each at its end.
+//
+// With two threads that is two trips of a cache line from core to core, if nothing else has to travel that a thread waits for on its way
+// from the one to the other: a load that misses is waited for even if nobody needs its value, since the addition is locked. So what a
+// thread needs comes with the line on which it looks (Order); nothing that the opener writes in each region lies beside what others
+// read; and the count of those at the end is not set back.
 #include "region.hpp"
 
 #include <algorithm>
@@ -29,7 +34,7 @@ namespace {
 
 [[gnu::noinline]] bool places_changed(Team& team) {
   std::vector<int> places(static_cast<size_t>(team.n), -1);
-  for (int i = 0; team.settles && i < team.n; ++i) places[static_cast<size_t>(i)] = placement_in(team, i).place;
+  for (int i = 0; !device().places.empty() && i < team.n; ++i) places[static_cast<size_t>(i)] = placement_in(team, i).place;
   if (places == team.shown) return false;
   team.shown = std::move(places);
   return true;
@@ -45,17 +50,17 @@ namespace {
   display_affinity(&member);
 }
 
-void begin_as_member(Member& member) {
-  Team& team = *member.team;
-  member.number = team.number;
+void begin_as_member(Member& member, const Order& order) {
+  member.number = order.number;
   implicit_task_begin(member);
   member.singles = 0;
   member.barriers = 0;
   member.static_turn = 0;
-  member.share = team.begins_with_loop ? team.first_share->next.load(std::memory_order_acquire) : team.first_share;
-  if (__builtin_expect(team.settles, 0)) settle_member(member);
-  if (__builtin_expect(device().display_affinity, 0)) tell_affinity(member);
-  if (tool::there() && team.level > 0) tool::implicit_task_begins(member);
+  const uint32_t flags = order.flags;
+  member.share = (flags & Order::kWithLoop) == 0 ? member.head : member.head->next.load(std::memory_order_acquire);
+  if (__builtin_expect((flags & Order::kSettles) != 0, 0)) settle_member(member);
+  if (__builtin_expect((flags & Order::kShows) != 0, 0)) tell_affinity(member);
+  if (tool::there() && member.team->level > 0) tool::implicit_task_begins(member);
 }
 
 // All tasks that come of the member's implicit task are done, also those that it has not waited for.
@@ -67,20 +72,22 @@ void finish_tasks(Member& member) {
 // Members tell members, so that no one has to tell them all: where they sleep each costs a system call.
 constexpr int kFanOut = 15;
 
-// The children of member `num` in the tree are told that a region has begun, or that the team ends. All of them first, and then
-// one fence for all: the cache lines travel at the same time.
-void tell_children(Team& team, int num) {
-  const int first = num * kFanOut + 1, last = std::min(first + kFanOut, team.n);
+// The children of member `num` in the tree are told that a region has begun. All of them first, and then one fence for all: the cache
+// lines travel at the same time.
+void tell_children(Team& team, const Order& order, int num) {
+  const int first = num * kFanOut + 1, last = std::min(first + kFanOut, static_cast<int>(order.n));
   if (first >= last) return;
   for (int i = first; i < last; ++i) {
-    std::atomic<uint64_t>& go = team.members[i].thread->go;
-    go.store(go.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    Thread& thread = *team.members[i].thread;
+    thread.order = order;
+    thread.go.store(thread.go.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);  // W2 of wait.hpp
   for (int i = first; i < last; ++i) wake(*team.members[i].thread);
 }
 
-void tell(Thread& thread) {
+void tell_end_of_team(Thread& thread) {
+  thread.order = {};
   // seq_cst: W2 of wait.hpp.
   thread.go.store(thread.go.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   wake(thread);
@@ -97,7 +104,7 @@ void thread_main(void* arg) {
   bool joins = false;  // it is at the end of a region, as a tool sees it
   if (tool::there()) tool::thread_begins(thread, ompt_thread_worker);
   while (true) {
-    // Acquire, pairs with the release in tell(): the team has been prepared.
+    // Acquire, pairs with the releases above: the order, and the team as it has been prepared.
     wait_until(member, Work::kIdle,
                [&] { return thread.go.load(std::memory_order_acquire) != member.region; }, First::kNearby);
     member.region = thread.go.load(std::memory_order_acquire);
@@ -106,10 +113,11 @@ void thread_main(void* arg) {
       tool::implicit_task_ends(member);
       joins = false;
     }
-    if (team.body == nullptr) break;
-    tell_children(team, member.num);
-    begin_as_member(member);
-    team.body(member, team.arg);
+    const Order& order = thread.order;
+    if (order.run == nullptr) break;
+    tell_children(team, order, member.num);
+    begin_as_member(member, order);
+    order.run(member, order);
     if (tool::there()) {
       tool::join_begins(member);
       joins = true;
@@ -117,12 +125,14 @@ void thread_main(void* arg) {
     finish_tasks(member);
     share_leave_last(member);
     implicit_task_end(member);
-    Thread* opener = team.members[0].thread;
-    const auto others = static_cast<uint32_t>(team.n - 1);
+    Thread* opener = order.opener;
+    const uint32_t others = order.n - 1;
+    const uint32_t ended_before = order.ended_before;
     look_nearby(member);
     const int waits_at = where_to_wait(member);
     // The last use of what is the region's: the next one may begin at once. Pairs with the acquire in region_end().
-    if (gather(team.ended, team.groups, &Group::ended, static_cast<uint32_t>(member.num - 1), others)) wake(*opener);
+    const auto num = static_cast<uint32_t>(member.num);
+    if (gather(team.ended, ended_before, team.groups, &Group::ended, num - 1, others)) wake(*opener);
     if (__builtin_expect(waits_at >= 0, 0)) wait_there(waits_at);
   }
   if (member.inner != nullptr) team_destroy(member.inner);
@@ -138,11 +148,12 @@ Team* team_create(int capacity) {
   team->capacity = capacity;
   team->at = std::make_unique<std::atomic<uint16_t>[]>(static_cast<size_t>(capacity));
   team->groups = new Group[groups_of(static_cast<uint32_t>(capacity))];
-  team->first_share = share_head_create();
   team->n = 0;
+  Share* head = share_head_create();
   for (int i = 0; i < capacity; ++i) {
     team->members[i].team = team;
     team->members[i].num = i;
+    team->members[i].head = head;
   }
   return team;
 }
@@ -221,22 +232,29 @@ void describe(Team& team, Member& opener, int n, bool active) {
   team.icvs = icvs_inside(icvs_of(opener), team.level);
   team.inner_threads = outer.inner_threads.size() > 1 ? outer.inner_threads.subspan(1) : outer.inner_threads;
   change(team.arrived, 0u);
-  change(team.ended, 0u);
   change(team.phase, 0u);
   change(team.singles, 0u);
   change(team.cancelled, false);
   change(team.gnu_cancelled, 0u);
   change(team.has_tasks, false);
-  team.begins_with_loop = false;
-  team.settles = false;
   team.shows = false;
-  team.first_share->next.store(nullptr, std::memory_order_relaxed);
+  team.members[0].head->next.store(nullptr, std::memory_order_relaxed);
+}
+
+// Outside of regions the opener is all that runs of its initial thread's.
+void add_busy(Contention& contention, const Member& opener, int n) {
+  if (opener.team->level == 0) {
+    contention.busy.store(contention.busy.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  } else {
+    contention.busy.fetch_add(n, std::memory_order_relaxed);
+  }
 }
 
 // As many of n threads, of which the opener is one, as the limit leaves; others may open regions at the same time.
-int reserve(Contention& contention, int limit, int n) {
+int reserve(Contention& contention, const Member& opener, int n) {
+  const int limit = icvs_of(opener).thread_limit;
   if (limit <= 0 || limit == kNoThreadLimit) {
-    contention.busy.fetch_add(n - 1, std::memory_order_relaxed);
+    add_busy(contention, opener, n - 1);
     return n;
   }
   int busy = contention.busy.load(std::memory_order_relaxed);
@@ -253,12 +271,18 @@ void tell_begin(Team& team, Member& opener, const RegionWish& wish, bool by_prog
   tool::region_begins(team, opener, wish.threads > 0 ? wish.threads : icvs_of(opener).nthreads, flags);
 }
 
-void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* arg, bool by_program) {
+uint8_t flags_of(const RegionWish& wish) {
+  const Device& machine = device();
+  return static_cast<uint8_t>((wish.loop != nullptr ? Order::kWithLoop : 0) | (machine.places.empty() ? 0 : Order::kSettles) |
+                              (machine.display_affinity ? Order::kShows : 0));
+}
+
+void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
   Thread& thread = this_thread();
   Member& opener = *thread.member;
   Contention& contention = *opener.team->contention;
   const uint64_t started = thread.stats.of(Stat::kThreads);
-  if (n > 1) n = reserve(contention, icvs_of(opener).thread_limit, n);
+  if (n > 1) n = reserve(contention, opener, n);
   Team& team = *team_for(opener, n);
   Member& first = team.members[0];
   first.thread = &thread;
@@ -266,7 +290,7 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   if (tool::there()) tell_begin(team, opener, wish, by_program);
   if (n > 1) {
     const int there = fill_places(team, n, opener.team->active_level == 0);
-    if (there < n) contention.busy.fetch_sub(n - there, std::memory_order_relaxed);
+    if (there < n) add_busy(contention, opener, there - n);
     n = there;
   }
   describe(team, opener, n, n > 1);
@@ -277,22 +301,25 @@ void begin(const RegionWish& wish, int n, void (*body)(Member&, void*), void* ar
   }
   if (__builtin_expect(!team.inner_threads.empty(), 0)) team.icvs.nthreads = team.inner_threads[0];
   team.gnu = wish.gnu;
-  team.body = body;
-  team.arg = arg;
   const Bind bind = icvs_of(opener).bind;
   team.bind = wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind;
-  team.settles = !device().places.empty();
   if (__builtin_expect(device().display_affinity, 0)) team.shows = places_changed(team);
   if (wish.loop != nullptr) {
-    first.share = team.first_share;
+    first.share = first.head;
     implicit_task_begin(first);
     thread.member = &first;
     loop_begin(first, *wish.loop);
-    team.begins_with_loop = true;
   }
   thread.member = &first;
-  begin_as_member(first);
-  tell_children(team, 0);
+  Order order{body};
+  order.number = team.number;
+  order.ended_before = team.ended.load(std::memory_order_relaxed);
+  order.flags = flags_of(wish);
+  order.n = static_cast<uint32_t>(n);
+  order.opener = &thread;
+  first.ended_before = order.ended_before;
+  begin_as_member(first, order);
+  tell_children(team, order, 0);
 }
 
 }  // namespace
@@ -306,11 +333,11 @@ int threads_for(const Member& member, int wish) {
   return std::clamp(n, 1, kMostThreads);
 }
 
-void region_begin(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
-  begin(wish, threads_for(this_member(), wish.threads), body, arg, true);
+void region_begin(const RegionWish& wish, const Body& body) {
+  begin(wish, threads_for(this_member(), wish.threads), body, true);
 }
 
-void region_begin_serial() { begin({.threads = 1}, 1, nullptr, nullptr, true); }
+void region_begin_serial() { begin({.threads = 1}, 1, {}, true); }
 
 namespace {
 
@@ -334,10 +361,10 @@ void region_end() {
   const auto others = static_cast<uint32_t>(team.n - 1);
   if (others != 0) {
     // Acquire, pairs with the addition in thread_main().
-    const uint32_t all = gathered(others);
+    const uint32_t all = first.ended_before + gathered(others);
     look_nearby(first);
     wait_until(first, Work::kAny, [&team, all] { return team.ended.load(std::memory_order_acquire) == all; }, First::kNearby);
-    team.contention->busy.fetch_sub(team.n - 1, std::memory_order_relaxed);
+    add_busy(*team.contention, *first.outer, 1 - team.n);
     if (__builtin_expect(stats_wanted, 0)) count_time(team);
   }
   share_leave_last(first);
@@ -354,11 +381,11 @@ void region_end() {
   if (tool::there() && team.level > 0) tool::region_ends(team, *first.outer);
 }
 
-int parallel(const RegionWish& wish, void (*body)(Member&, void*), void* arg) {
-  begin(wish, threads_for(this_member(), wish.threads), body, arg, false);
+int parallel(const RegionWish& wish, const Body& body) {
+  begin(wish, threads_for(this_member(), wish.threads), body, false);
   Member& first = this_member();
   const int n = first.team->n;
-  body(first, arg);
+  body.run(first, body);
   region_end();
   return n;
 }
@@ -387,7 +414,10 @@ void league(int teams, int limit, void (*body)(void* arg), void* arg) {
     if (limit > 0) team.icvs.thread_limit = limit;
     settle_initial(first);
     thread.member = &first;
-    begin_as_member(first);
+    Order order;
+    order.number = team.number;
+    if (device().display_affinity) order.flags = Order::kShows;
+    begin_as_member(first, order);
     if (tool::there()) tool::initial_task_begins(first, teams, i);
     body(arg);
     region_end();
@@ -416,7 +446,6 @@ void team_destroy(Team* team) {
   int threads = 0;
   for (int i = 1; i < team->capacity; ++i) threads += team->members[i].thread != nullptr ? 1 : 0;
   if (tool::there()) tool::threads_will_end(threads);
-  team->body = nullptr;
   team->ended.store(0, std::memory_order_relaxed);
   team->n = threads + 1;  // of whom each lets go of it, with us
   Member& first = team->members[0];
@@ -424,7 +453,7 @@ void team_destroy(Team* team) {
   first.inner = nullptr;
   queue_destroy(first.queue);
   for (int i = 1; i < team->capacity; ++i) {
-    if (Thread* thread = team->members[i].thread) tell(*thread);
+    if (Thread* thread = team->members[i].thread) tell_end_of_team(*thread);
   }
   team_let_go(*team);
 }
@@ -433,7 +462,7 @@ void team_let_go(Team& team) {
   const auto all = static_cast<uint32_t>(team.n);
   // Both: whoever frees it has seen everybody else's last use.
   if (team.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
-  share_head_destroy(team.first_share);
+  share_head_destroy(team.members[0].head);
   delete[] team.groups;
   delete[] team.members;
   delete &team;

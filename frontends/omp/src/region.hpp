@@ -17,12 +17,12 @@ struct RegionWish {
   void* gnu = nullptr;  // for Team::gnu
 };
 
-// Runs body(member, arg) in each member of a new team, the caller being member 0, and returns when all of them, and all their
-// tasks, have ended. Returns the number of threads.
-int parallel(const RegionWish& wish, void (*body)(Member& member, void* arg), void* arg);
+// Runs the body in each member of a new team, the caller being member 0, and returns when all of them, and all their tasks, have
+// ended. Returns the number of threads.
+int parallel(const RegionWish& wish, const Body& body);
 
 // The same in two parts: between them the caller is member 0, and does member 0's work itself.
-void region_begin(const RegionWish& wish, void (*body)(Member& member, void* arg), void* arg);
+void region_begin(const RegionWish& wish, const Body& body);
 void region_end();
 
 // A region of one thread that is not active: if(false) of clang's. The same as region_begin() with one thread.

@@ -54,21 +54,45 @@ struct Untold {
   uint32_t ends = 0;
 };
 
+// What the members of a region call, with words for what they want: memory of the opener's would come after these.
+struct Body {
+  void (*run)(Member& member, const Body& body) = nullptr;  // null, in an order: the team ends
+  void* first = nullptr;
+  void* second = nullptr;
+  int count = 0;
+};
+
+// What a thread is told of a region, by whoever tells it: all that it looks at of others' until the region's end, if that has no code.
+struct Order : Body {
+  static constexpr uint32_t kWithLoop = 1;  // members find themselves in that construct
+  static constexpr uint32_t kSettles = 2;   // they are to find their places: places.hpp
+  static constexpr uint32_t kShows = 4;     // they may have to tell which those are: OMP_DISPLAY_AFFINITY
+
+  uint32_t number = 0;        // Team::number
+  uint32_t ended_before = 0;  // Team::ended, as it was
+  uint32_t flags : 8 = 0;
+  uint32_t n : 24 = 0;
+  Thread* opener = nullptr;
+};
+static_assert(sizeof(Order) == 48);
+
 struct alignas(64) Thread {
   // constant
-  int gtid = 0;                // place in the table of threads; both kinds of code may keep it
   weft_unit_t unit = nullptr;  // null: a kernel thread of the program's
-  // own
-  int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
-  int shown_threads = 0;
-  Member* member = nullptr;  // in the innermost team
-  Stock stocks[kBlockClasses];
-  Untold untold;
-  bool runs_next = false;      // it is at the end of a task, and runs one that becomes ready by that at once
-  Task* next = nullptr;        // that
-  uint64_t random = 0;
+  int gtid = 0;                // place in the table of threads; both kinds of code may keep it
+  // own. First what each region, and each wait, looks at.
   unsigned no_offers = 0;      // wait.hpp: in so many of its waits to come it lets nobody go first
   unsigned no_clock = 0;       // and in so many of those in which it does it does not look for how long
+  bool runs_next = false;      // it is at the end of a task, and runs one that becomes ready by that at once
+  bool looking_pays = true;    // wait.hpp: its last sleep was as short as what it takes to sleep
+  std::atomic<bool> helping{false};  // it waits for a region, and looks for tasks of the team's
+  Member* member = nullptr;    // in the innermost team
+  Untold untold;
+  Task* next = nullptr;        // what runs_next says
+  Stock stocks[kBlockClasses];
+  uint64_t random = 0;
+  int shown_level = -1;        // OMP_DISPLAY_AFFINITY: the region of which it has told last
+  int shown_threads = 0;
   // pushed by the LLVM layer, for the next region only; 0, -1: nothing
   int push_threads = 0;
   int push_bind = 0;
@@ -82,12 +106,12 @@ struct alignas(64) Thread {
   int kept_at = -1;            // the place
   ThreadSeen seen = {};        // a tool's
   uint64_t window = 0;         // crowd.hpp
-  // any thread: see wait.hpp
+  rt::Patience patience;       // wait.hpp
+  // One cache line, on which the thread looks while it waits: so all of it comes at once. any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
-  std::atomic<uint64_t> go{0};  // the last region of its place that has begun: whoever opens it
-  rt::Patience patience;        // own: wait.hpp
-  bool looking_pays = true;     // own: its last sleep was as short as what it takes to sleep
-  std::atomic<bool> helping{false};  // own: it waits for a region, and looks for tasks of the team's
+  // whoever tells it of a region
+  std::atomic<uint64_t> go{0};  // the last region of its place that has begun
+  Order order;                  // of that; until it has ended
 };
 
 struct alignas(64) Member {
@@ -98,13 +122,21 @@ struct alignas(64) Member {
   Thread* thread = nullptr;
   // own. First what those read who run tasks of its tasks.
   Task implicit;
+  // What each region, and each wait, looks at.
   Task* task = nullptr;     // what it runs: `implicit`, or an explicit task
-  Team* inner = nullptr;    // the team of the last region that it has opened; kept
   Share* share = nullptr;   // the worksharing construct that it is in, or was in last
-  uint64_t chunk_first = 0;   // of a loop: the iterations that it has now
-  uint64_t chunk_last = 0;    // behind the last one
+  Share* head = nullptr;    // constant: what stands before the region's first one
+  uint64_t region = 0;      // Thread::go of the last region that it took part in
+  uint32_t number = 0;      // Team::number of that
+  uint32_t singles = 0;     // single constructs met in this region
+  uint32_t barriers = 0;    // barriers met in this region
+  unsigned nearby_for = 0;  // nearby.hpp: in so many of its waits to come it does not look
+  weft_unit_t nearby = nullptr;  // the thread of the next member at the same worker, as it was when last looked for; null: none
   uint64_t static_turn = 0;   // of a loop with a static schedule: how many pieces it has had
-  // own, an ABI layer's, of the loop that it is in: the program's numbers are base + iteration * step
+  // of a loop: the iterations that it has now
+  uint64_t chunk_first = 0;
+  uint64_t chunk_last = 0;    // behind the last one
+  // an ABI layer's, of the loop that it is in: the program's numbers are base + iteration * step
   uint64_t loop_base = 0;
   uint64_t loop_step = 1;
   uint64_t loop_unit = 1;     // one of our iterations stands for so many of the program's
@@ -112,23 +144,17 @@ struct alignas(64) Member {
   bool loop_open = false;     // it has begun, and not been left
   uint8_t reduction = 0;      // how the LLVM layer has it combine
   void* doacross = nullptr;   // the LLVM layer's: its loops' bounds
-  // own
-  uint32_t singles = 0;     // single constructs met in this region
-  uint32_t barriers = 0;    // barriers met in this region
+  Team* inner = nullptr;    // the team of the last region that it has opened; kept
   Member* outer = nullptr;  // member 0: its thread's place outside
-  // own: task_best_at_once()
+  uint32_t ended_before = 0;  // member 0: Order::ended_before
+  int place = -1;           // place-num; -1: not bound
+  // task_best_at_once()
   uint32_t tasks_made = 0;
   uint32_t head_seen = 0;
   uint32_t eager_until = 0;   // tasks_made
   bool tasks_are_short = false;
   uint64_t tasks_since = 0;   // ns
-  int place = -1;           // place-num; -1: not bound
-  // own: nearby.hpp
-  weft_unit_t nearby = nullptr;  // the thread of the next member at the same worker, as it was when last looked for; null: none
-  unsigned nearby_for = 0;       // in so many of its waits to come it is not looked for
-  uint64_t region = 0;      // Thread::go of the last region that it took part in
-  uint32_t number = 0;      // Team::number of that
-  MemberSeen seen;          // own: a tool's, where there is one
+  MemberSeen seen;          // a tool's, where there is one
   Queue queue;              // of its tasks: parts for the owner and for thieves
 };
 
@@ -137,14 +163,9 @@ struct alignas(64) Team {
   // member 0, before the region begins, while nobody else is in it. First, on one cache line, what all members look at first.
   int n = 1;               // how many take part in this region
   uint32_t number = 0;     // of the region, among the team's: atomic_ref, as those that wait for it look at it too
-  void (*body)(Member& member, void* arg) = nullptr;
-  void* arg = nullptr;
   Member* members = nullptr;
-  Share* first_share = nullptr;  // what stands before the region's first worksharing construct
   void* gnu = nullptr;     // the GNU layer's: task reductions of the region
   Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
-  bool begins_with_loop = false;  // members find themselves in that construct
-  bool settles = false;    // its members are to find their places: places.hpp
   bool shows = false;      // OMP_DISPLAY_AFFINITY: its members have other places than in its region before
   bool in_league = false;  // inside a teams construct
   int capacity = 0;        // places that there are
@@ -167,7 +188,7 @@ struct alignas(64) Team {
   TeamSeen seen;           // a tool's, where there is one
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
-  alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended the region, with all their tasks
+  alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended regions, with all their tasks; see gather.hpp
   // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins

@@ -89,11 +89,11 @@ void give_initial_team(Thread& thread) {
   team->capacity = 1;
   team->contention = new Contention;
   team->icvs = device().initial;
-  team->first_share = share_head_create();
   Member& member = team->members[0];
   member.team = team;
   member.thread = &thread;
-  member.share = team->first_share;
+  member.head = share_head_create();
+  member.share = member.head;
   if (team->icvs.place_count > 0 && team->icvs.bind != Bind::kFalse) member.place = team->icvs.place_first;
   implicit_task_begin(member);
   thread.member = &member;
@@ -104,7 +104,7 @@ void drop_initial_team(Thread& thread) {
   Team* team = member.team;
   implicit_task_end(member);
   queue_destroy(member.queue);
-  share_head_destroy(team->first_share);
+  share_head_destroy(member.head);
   delete team->contention;
   delete[] team->members;
   delete team;

@@ -144,7 +144,7 @@ namespace {
 
 void share_leave(Member& member) {
   Share* share = member.share;
-  if (share == member.team->first_share) return;
+  if (share == member.head) return;
   // Both: whoever frees it has seen everybody else's last use.
   if (share->left.fetch_add(1, std::memory_order_acq_rel) + 1 == member.team->n) share_free(*member.thread, share);
 }
@@ -166,7 +166,7 @@ void shares_forget(Team& team) {
   }
   while (earliest != nullptr) {
     Share* next = earliest->next.load(std::memory_order_relaxed);
-    if (earliest != team.first_share) share_free(*team.members[0].thread, earliest);
+    if (earliest != team.members[0].head) share_free(*team.members[0].thread, earliest);
     earliest = next;
   }
 }

@@ -14,23 +14,22 @@ namespace {
 
 using Function = void (*)(void*);
 
-struct Call {
-  Function fn;
-  void* data;
-};
+// first: the function; second: its datum.
+Function function_of(const Body& body) { return reinterpret_cast<Function>(body.first); }
 
 // Member 0 of a region that has been begun by GOMP_parallel_start() comes from the program, which knows the loop's first piece.
-[[gnu::noinline]] void run_seen(Member& member, const Call& call) {
-  if (member.team->begins_with_loop) tool::work_begins(member, tool::work_of(member, member.share->spec), member.share->spec.trip);
-  tool::call(member.implicit, [&call] { call.fn(call.data); });
+[[gnu::noinline]] void run_seen(Member& member, const Body& body) {
+  if (member.share != member.head) tool::work_begins(member, tool::work_of(member, member.share->spec), member.share->spec.trip);
+  tool::call(member.implicit, [&body] { function_of(body)(body.second); });
   tool::work_ends(member);
 }
 
-void run(Member& member, void* arg) {
-  const Call& call = *static_cast<Call*>(arg);
-  if (tool::there()) return run_seen(member, call);
-  call.fn(call.data);
+void run(Member& member, const Body& body) {
+  if (tool::there()) return run_seen(member, body);
+  function_of(body)(body.second);
 }
+
+Body body_of(Function fn, void* data) { return {.run = run, .first = reinterpret_cast<void*>(fn), .second = data}; }
 
 constexpr unsigned kBindMask = 7;
 
@@ -42,16 +41,15 @@ RegionWish make_wish(unsigned threads, unsigned flags) {
 }
 
 void region(Function fn, void* data, unsigned threads, unsigned flags, const LoopSpec* loop = nullptr) {
-  Call call{fn, data};
   RegionWish wish = make_wish(threads, flags);
   wish.loop = loop;
-  parallel(wish, run, &call);
+  parallel(wish, body_of(fn, data));
 }
 
 void region_start(Function fn, void* data, unsigned threads, const LoopSpec* loop = nullptr) {
   RegionWish wish = make_wish(threads, 0);
   wish.loop = loop;
-  region_begin(wish, run, new Call{fn, data});
+  region_begin(wish, body_of(fn, data));
   if (tool::there()) tool::called_by_program(this_member(), nullptr);
 }
 
@@ -81,7 +79,6 @@ WEFT_OMP_GNU(GOMP_parallel, "GOMP_4.0")
 // The region's first datum is the address of its reductions. Returns how many copies the code has to combine.
 WEFT_OMP_API unsigned GOMP_parallel_reductions(Function fn, void* data, unsigned threads, unsigned flags) {
   const tool::Entry entry(WEFT_OMP_CALLER);
-  gnu::Call call{fn, data};
   RegionWish wish = gnu::make_wish(threads, flags);
   // No more than there is memory for.
   wish.threads = threads_for(this_member(), wish.threads);
@@ -89,7 +86,7 @@ WEFT_OMP_API unsigned GOMP_parallel_reductions(Function fn, void* data, unsigned
   gnu::allocate(reductions, static_cast<unsigned>(wish.threads));
   gnu::tie(reductions, nullptr);
   wish.gnu = reductions;
-  return static_cast<unsigned>(parallel(wish, gnu::run, &call));
+  return static_cast<unsigned>(parallel(wish, gnu::body_of(fn, data)));
 }
 WEFT_OMP_GNU(GOMP_parallel_reductions, "GOMP_5.0")
 
@@ -135,9 +132,7 @@ WEFT_OMP_GNU(GOMP_parallel_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_parallel_end() {
   const tool::Entry entry(WEFT_OMP_CALLER);
-  auto* call = static_cast<gnu::Call*>(this_member().team->arg);
   region_end();
-  delete call;
 }
 WEFT_OMP_GNU(GOMP_parallel_end, "GOMP_1.0")
 

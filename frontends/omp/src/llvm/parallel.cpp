@@ -27,12 +27,18 @@ void run_in(Member& member, const Call& call) {
 
 namespace {
 
-void run_call(Member& member, void* arg) { run_in(member, *static_cast<const Call*>(arg)); }
+// first: the function; second: its arguments; count: of these.
+void run_call(Member& member, const Body& body) {
+  run_in(member, {reinterpret_cast<Microtask>(body.first), body.count, static_cast<void**>(body.second)});
+}
+Body body_of(const Call& call) {
+  return {.run = run_call, .first = reinterpret_cast<void*>(call.fn), .second = call.argv, .count = call.argc};
+}
 
 [[gnu::noinline]] void fork_with_list(Thread& thread, RegionWish& wish, Call& call) {
   const std::vector<int> inner = std::exchange(thread.push_inner, {});  // not the one of a region inside
   wish.inner_threads = &inner;
-  parallel(wish, run_call, &call);
+  parallel(wish, body_of(call));
 }
 
 void fork(Thread& thread, Call& call) {
@@ -40,7 +46,7 @@ void fork(Thread& thread, Call& call) {
   thread.push_threads = 0;
   thread.push_bind = 0;
   if (__builtin_expect(!thread.push_inner.empty(), 0)) return fork_with_list(thread, wish, call);
-  parallel(wish, run_call, &call);
+  parallel(wish, body_of(call));
 }
 
 void begin_serial(Thread& thread) {
@@ -88,7 +94,7 @@ WEFT_OMP_API void __kmpc_fork_call_if(Ident*, int32_t argc, Microtask fn, int32_
     return;
   }
   begin_serial(thread);
-  run_call(*thread.member, &call);
+  run_in(*thread.member, call);
   end_serial(thread);
 }
 
