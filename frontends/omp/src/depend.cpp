@@ -13,6 +13,8 @@
 // the whole list and leaves kEnded there, by one exchange. So each edge is either in the list that is taken, or was not put there: the
 // one before had ended. A node is there at least until nobody is left whom it waits for; so an edge needs no reference.
 //
+// tests/model/depend.pml is a model of this.
+//
 // References: of the task, or of who waits; and one for each list of the parent's table that it is in.
 #include "depend.hpp"
 
