@@ -23,6 +23,7 @@ struct Schedule {
   bool monotonic = false;
   bool given = false;  // by OMP_SCHEDULE or omp_set_schedule(); else the ABI decides: libgomp's is dynamic,1, libomp's static
   int chunk = 0;  // 0: none given
+  bool operator==(const Schedule&) const = default;
 };
 
 struct Icvs {
@@ -37,6 +38,7 @@ struct Icvs {
   // place-partition-var: of Device::places
   int place_first = 0;
   int place_count = 0;
+  bool operator==(const Icvs&) const = default;
 };
 
 enum class WaitPolicy : uint8_t { kHybrid, kActive, kPassive };

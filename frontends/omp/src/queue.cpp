@@ -96,7 +96,7 @@ Task* queue_pop(Member& member, bool descendants_only) {
   Queue& queue = member.queue;
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
   if (tail == queue.head.load(std::memory_order_relaxed)) {
-    queue.full_for = 0;  // it has been full, and thieves have emptied it
+    if (queue.full_for != 0) queue.full_for = 0;  // it has been full, and thieves have emptied it
     return nullptr;
   }
   // Either a thief sees this, or we see its step.

@@ -207,37 +207,42 @@ void leave_out(Team& team, int n) {
   }
 }
 
-// What those look at that wait is not written where it stays the same: each would have to get it again.
+// What others look at is not written where it stays the same: each would have to get it again.
 template <class T>
 void change(std::atomic<T>& word, T value) {
   if (word.load(std::memory_order_relaxed) != value) word.store(value, std::memory_order_relaxed);
+}
+template <class T>
+void change(T& word, const T& value) {
+  if (!(word == value)) word = value;
 }
 
 void describe(Team& team, Member& opener, int n, bool active) {
   const Team& outer = *opener.team;
   leave_out(team, n);
   std::atomic_ref(team.number).store(team.number + 1, std::memory_order_relaxed);
-  team.n = n;
-  team.outer = opener.team;
-  team.opener = &opener;
-  team.level = outer.level + 1;
-  team.active_level = outer.active_level + (active ? 1 : 0);
+  change(team.n, n);
+  change(team.outer, opener.team);
+  change(team.opener, &opener);
+  change(team.level, outer.level + 1);
+  change(team.active_level, outer.active_level + (active ? 1 : 0));
   change(team.rounds, rounds_of_team(n, team.active_level));
   change(team.crowded, team.active_level == 1 && is_crowd(*opener.thread, n));
   change(team.pushers_fence, n > worker_count());
-  team.league_num = outer.league_num;
-  team.league_size = outer.league_size;
-  team.in_league = outer.in_league;
-  team.contention = outer.contention;
-  team.icvs = icvs_inside(icvs_of(opener), team.level);
-  team.inner_threads = outer.inner_threads.size() > 1 ? outer.inner_threads.subspan(1) : outer.inner_threads;
+  change(team.league_num, outer.league_num);
+  change(team.league_size, outer.league_size);
+  change(team.in_league, outer.in_league);
+  change(team.contention, outer.contention);
+  change(team.icvs, icvs_inside(icvs_of(opener), team.level));
+  const std::span<const int> inner = outer.inner_threads.size() > 1 ? outer.inner_threads.subspan(1) : outer.inner_threads;
+  if (inner.data() != team.inner_threads.data() || inner.size() != team.inner_threads.size()) team.inner_threads = inner;
   change(team.arrived, 0u);
   change(team.phase, 0u);
   change(team.singles, 0u);
   change(team.cancelled, false);
   change(team.gnu_cancelled, 0u);
   change(team.has_tasks, false);
-  team.shows = false;
+  change(team.shows, false);
   team.members[0].head->next.store(nullptr, std::memory_order_relaxed);
 }
 
@@ -300,9 +305,9 @@ void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
     team.inner_threads = team.own_inner_threads;
   }
   if (__builtin_expect(!team.inner_threads.empty(), 0)) team.icvs.nthreads = team.inner_threads[0];
-  team.gnu = wish.gnu;
+  change(team.gnu, wish.gnu);
   const Bind bind = icvs_of(opener).bind;
-  team.bind = wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind;
+  change(team.bind, wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind);
   if (__builtin_expect(device().display_affinity, 0)) team.shows = places_changed(team);
   if (wish.loop != nullptr) {
     first.share = first.head;

@@ -160,9 +160,9 @@ struct alignas(64) Member {
 
 // A region's number of levels etc. as omp_get_... tell them.
 struct alignas(64) Team {
-  // member 0, before the region begins, while nobody else is in it. First, on one cache line, what all members look at first.
+  // member 0, before the region begins, while nobody else is in it; what stays the same from region to region is not written, since
+  // members look at it. First, on one cache line, what they look at most.
   int n = 1;               // how many take part in this region
-  uint32_t number = 0;     // of the region, among the team's: atomic_ref, as those that wait for it look at it too
   Member* members = nullptr;
   void* gnu = nullptr;     // the GNU layer's: task reductions of the region
   Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
@@ -189,6 +189,7 @@ struct alignas(64) Team {
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
   alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended regions, with all their tasks; see gather.hpp
+  uint32_t number = 0;  // of the region, among the team's: member 0; atomic_ref, as those that wait for it look at it too
   // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins

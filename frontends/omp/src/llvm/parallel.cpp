@@ -27,12 +27,20 @@ void run_in(Member& member, const Call& call) {
 
 namespace {
 
-// first: the function; second: its arguments; count: of these.
+// first: the function; second: its arguments; count: of these. A single one comes by itself: the opener's memory would come after it.
 void run_call(Member& member, const Body& body) {
   run_in(member, {reinterpret_cast<Microtask>(body.first), body.count, static_cast<void**>(body.second)});
 }
+void run_call_of_one(Member& member, const Body& body) {
+  void* argument = body.second;
+  run_in(member, {reinterpret_cast<Microtask>(body.first), 1, &argument});
+}
 Body body_of(const Call& call) {
-  return {.run = run_call, .first = reinterpret_cast<void*>(call.fn), .second = call.argv, .count = call.argc};
+  const bool one = call.argc == 1;
+  return {.run = one ? run_call_of_one : run_call,
+          .first = reinterpret_cast<void*>(call.fn),
+          .second = one ? call.argv[0] : call.argv,
+          .count = call.argc};
 }
 
 [[gnu::noinline]] void fork_with_list(Thread& thread, RegionWish& wish, Call& call) {
