@@ -39,18 +39,20 @@ awk '$2 == "Test" && match($0, /#[0-9]+: /) {
                           skipped[k] }' \
   "$log" | sort
 
-# What failed, and where: of each such test's output the lines that say so, or the last ones.
+# What failed, and where: of each such test's output the first lines that say so, or else the last ones. The
+# first failure of a program is the one to understand; others often follow from it.
 awk 'function tell() {
        if (failed && said == "") for (i = 0; i < 5; i++) said = said last[(n + i) % 5]
        if (failed) printf "\n%s\n%s", failed, said
+       if (failed && more) printf "(and %d lines more)\n", more
        failed = ""
      }
      / tests passed, / { tell() }
-     $2 == "Test" && /#[0-9]+: / { tell(); failed = /\*\*\*/ && !/Skipped/ ? $0 : ""; said = ""; left = n = 0; split("", last); next }
+     $2 == "Test" && /#[0-9]+: / { tell(); failed = /\*\*\*/ && !/Skipped/ ? $0 : ""; said = ""; left = n = lines = more = 0; split("", last); next }
      $1 == "Start" || /^$/ { next }
-     failed && /: Failure$|ERROR: |WARNING: ThreadSanitizer|in the child: |terminate called/ { left = 7 }
-     failed && left-- > 0 { said = said $0 "\n" }
+     failed && /^weft: |: Failure$|ERROR: |WARNING: ThreadSanitizer|in the child: |terminate called/ { left = 7 }
+     failed && left-- > 0 { if (lines++ < 25) said = said $0 "\n"; else more++ }
      failed { last[n++ % 5] = $0 "\n" }
-     END { tell() }' "$log" | tail -40
+     END { tell() }' "$log" | head -80
 grep 'tests passed' "$log"
 exit "$status"
