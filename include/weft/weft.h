@@ -86,8 +86,9 @@ typedef struct weft_options {
 WEFT_API int weft_initialize(const weft_options_t* options);
 
 // Undoes one weft_initialize(). The last one does not wait for units: those still alive are an error.
-// It yields up to 1000 times, for detached units that are just ending. Terminated units that were
-// not freed go with it, without the destructors of their unit-local values.
+// Detached units that are just ending get time: it yields up to 1000 times, and looks for a second
+// more while a unit runs or is ready. Terminated units that were not freed go with it, without the
+// destructors of their unit-local values.
 // Context: the last one: the primary ULT. Errors: UNINITIALIZED, CONTEXT (not the primary ULT),
 // STATE (units are alive: they are listed on stderr, and the runtime goes on).
 WEFT_API int weft_finalize(void);

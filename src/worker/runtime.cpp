@@ -231,13 +231,18 @@ void report_alive(Unit* unit, void* context) {
   }
 }
 
-bool any_alive() noexcept {
-  bool any = false;
+// What the units that are alive are about, the last the most: none; each waits for something; one goes on.
+enum class Life { kNone, kWaits, kGoesOn };
+
+Life life_of_units() noexcept {
+  Life life = Life::kNone;
   const auto look = [](Unit* unit, void* found) {
-    if (is_alive(unit)) *static_cast<bool*>(found) = true;
+    if (!is_alive(unit)) return;
+    auto& most = *static_cast<Life*>(found);
+    most = std::max(most, unit_state(unit) == UnitState::kBlocked ? Life::kWaits : Life::kGoesOn);
   };
-  unit_for_each(look, &any);
-  return any;
+  unit_for_each(look, &life);
+  return life;
 }
 
 void stop_worker(Worker* worker) noexcept {
@@ -453,10 +458,16 @@ void end_now() noexcept {
   stop();
 }
 
-// One look. again: something that may end by itself has not ended yet; with the lock held, which may be what
-// that waits for, nothing is waited for, and no code of the user's is called.
-int try_finalize(bool& again) noexcept {
-  again = false;
+// How a look at what there is to end came out.
+enum class Look {
+  kDone,    // there is nothing to wait for
+  kAgain,   // something has not ended that may be woken, or comes anew
+  kGoesOn,  // a unit has not ended that goes on
+};
+
+// With the lock held, which may be what that waits for, nothing is waited for, and no code of the user's is called.
+int try_finalize(Look& look) noexcept {
+  look = Look::kDone;
   const NoPreemption scope;
   std::unique_lock hold(runtime.setup);
   if (runtime.initialized == 0) return WEFT_ERR_UNINITIALIZED;
@@ -469,14 +480,14 @@ int try_finalize(bool& again) noexcept {
                "weft_initialize() was the first; the runtime goes on\n", stderr);
     return WEFT_ERR_CONTEXT;
   }
-  if (any_alive()) {
-    again = true;
+  if (const Life life = life_of_units(); life != Life::kNone) {
+    look = life == Life::kGoesOn ? Look::kGoesOn : Look::kAgain;
     return WEFT_ERR_STATE;
   }
   if (runtime.primary->cold.locals != nullptr) {
     hold.unlock();
     locals_destroy(runtime.primary);
-    again = true;
+    look = Look::kAgain;
     return WEFT_ERR_STATE;
   }
   end_now();
@@ -520,15 +531,25 @@ int weft_initialize(const weft_options_t* options) {
 }
 
 int weft_finalize(void) {
-  // A detached unit that has said it is done may have its last instructions before it still.
-  constexpr int kLooks = 1000;
-  bool again = true;
+  // A detached unit that has said it is done may have its last instructions before it still, and the kernel may
+  // have taken the core from it there, for as long as other programs have their turns. So what goes on gets time,
+  // counted in looks and not by the clock, which runs while the whole program stands, too.
+  constexpr int kTurns = 1000;
+  constexpr int kPauses = 1000;
+  constexpr uint64_t kPause = 1'000'000;
+  Look look = Look::kDone;
   int error = WEFT_OK;
-  for (int look = 0; again && look <= kLooks; ++look) {
-    error = try_finalize(again);
-    if (!again) return error;
-    weft_yield();
-    sched_yield();
+  for (int looks = 0; looks <= kTurns + kPauses; ++looks) {
+    error = try_finalize(look);
+    if (look == Look::kDone) return error;
+    if (looks < kTurns) {
+      weft_yield();
+      sched_yield();
+    } else if (look == Look::kGoesOn) {
+      static_cast<void>(weft_sleep(kPause));
+    } else {
+      break;
+    }
   }
   Alive alive;
   unit_for_each(report_alive, &alive);

@@ -245,6 +245,34 @@ TEST_P(ApiRuntimeRunning, FinaliseWithLiveUnitsListsThemAndGoesOn) {
   EXPECT_TRUE(ok(weft_free(&unit)));
 }
 
+TEST_P(ApiRuntimeRunning, FinaliseWithAUnitThatDoesNotEndIsRefused) {
+  std::atomic<bool> stop{false};
+  Call call([&] {
+    while (!stop) weft_yield();
+  });
+  weft_unit_t unit = call.ult();
+  testing::internal::CaptureStderr();
+  const int error = weft_finalize();
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(fails(WEFT_ERR_STATE, error)) << text;
+  EXPECT_TRUE(weft_initialized());
+  stop = true;
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+// As if the kernel had taken the core from it there.
+TEST_P(ApiRuntimeRunning, FinaliseGivesADetachedUnitTimeToEnd) {
+  std::atomic<bool> said{false};
+  Call call([&] {
+    said = true;
+    const uint64_t end = weft_now() + 50'000'000;
+    while (weft_now() < end) weft_yield();
+  });
+  EXPECT_TRUE(ok(weft_ult_create(&Call::run, &call, nullptr, nullptr)));
+  while (!said) weft_yield();
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
 TEST_P(ApiRuntimeRunning, ATerminatedUnitIsNotAlive) {
   Call call([] {});
   const weft_unit_t unit = call.ult();
