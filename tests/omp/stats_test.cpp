@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "barrier.hpp"
 #include "omp/in_parallel.hpp"
+#include "omp/spawn.hpp"
 #include "os/clock.hpp"
+#include "pieces.hpp"
 #include "region.hpp"
 #include "stats.hpp"
 #include "task.hpp"
@@ -47,6 +51,28 @@ TEST(OmpStats, WhatHasBeenDone) {
   });
   EXPECT_EQ(told("barriers, of each thread"), 15);
   EXPECT_EQ(told("tasks"), 20);
+}
+
+// Ranges, and what stands for a whole loop, are none of the program's tasks.
+TEST(OmpStats, ALoopsTasksAreItsPieces) {
+  ::setenv("WEFT_OMP_STATS", "true", 1);
+  this_thread();
+  const long before = std::max(0L, told("tasks"));
+  long pieces = 0;
+  for (const When when : {When::kNow, When::kDeferred, When::kWaited}) {
+    for (const uint64_t count : {1, 10, 1000}) {
+      in_single(2, [&](Member& member) {
+        auto* loop = new (pieces_memory(sizeof(Pieces))) Pieces;
+        loop->count = count;
+        loop->prepare = [](const Pieces&, uint64_t, Task*) {};
+        loop->run = [](Task*) {};
+        start_pieces(member, loop, when);
+      });
+      pieces += static_cast<long>(count);
+    }
+  }
+  in_single(2, [&](Member& member) { task_unused(member, task_create(member, {.run = [](Task*) {}})); });
+  EXPECT_EQ(told("tasks") - before, pieces);
 }
 
 TEST(OmpStats, TheTimeThatOneWaitsForTheOther) {

@@ -20,7 +20,7 @@ enum class Stat : uint8_t {
   kSerialRegions,   // of one thread
   kThreads,         // started
   kBarriers,        // come to
-  kTasks,           // made
+  kTasks,           // made, and not thrown away
   kTasksAtOnce,     // of these, those that nobody could have run: too many waited, or it was alone
   kSteals,          // tasks taken from another thread
   kSleeps,          // in a wait

@@ -295,7 +295,6 @@ void run_rather_than_make(Member& member) {
   tell_ends_before(*member.thread, nullptr);
 }
 
-
 void start(Member& member, Task* task) {
   if (__builtin_expect(task->run == nullptr, 0)) {
     task_is_ready(member.thread, task);
@@ -364,6 +363,7 @@ void task_end(Member& member, Task* task) {
 }
 
 void task_unused(Member& member, Task* task) {
+  member.thread->stats.take_back(Stat::kTasks);
   task->flags |= task_flag::kNoCancel;
   task->member = &member;
   task_finish(*member.thread, task);
