@@ -2,8 +2,8 @@
 //
 // The compiler makes one task, the pattern, with the whole loop's bounds in it, and tells where they are. Each piece is a copy
 // of it with its own bounds. Where there is a function that copies what memcpy() must not, the pattern itself is not run: it
-// ends at once, which destroys what is in it. Otherwise it is the last piece. Where a copy is nothing but bytes, and the loop is
-// waited for, pieces.hpp makes them.
+// ends at once, which destroys what is in it. Otherwise it is the last piece. Where a copy is nothing but bytes, pieces.hpp
+// makes them.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -88,9 +88,13 @@ struct Calls : Pieces {
   // An untied one gives itself back where it may let others run: it need not.
   static void run_piece(Task* task) {
     do {
-      task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
       run_plain(task);
-    } while ((task->flags & task_flag::kAgain) != 0);
+    } while (takes_back(task));
+  }
+  static bool takes_back(Task* task) {
+    if ((task->flags & task_flag::kAgain) == 0) return false;
+    task_flags_set(*task, task->flags & ~task_flag::kAgain);
+    return true;
   }
 
   Calls(const Loop& of, const Cut& as) : loop(of), cut(as) {
