@@ -221,6 +221,26 @@ static void taskgroups(void) {
   CHECK(total == 190);
 }
 
+/* gcc's loop of 2^64 - 1 iterations in parts of 2^63: the last one ends where the loop does. Called, since none could be run. */
+void GOMP_taskloop_ull(void (*fn)(void*), void* data, void (*copy)(void*, void*), long size, long align, unsigned flags,
+                       unsigned long number, int priority, unsigned long long start, unsigned long long end,
+                       unsigned long long step);
+static unsigned long long part_ends[2];
+static void note_part(void* own) {
+  const unsigned long long* bounds = own;
+  part_ends[bounds[0] != 0] = bounds[1];
+}
+static void long_taskloop(void) {
+  const unsigned long long half = 1ull << 63;
+  const unsigned up_grainsize_if_strict = 256 + 512 + 1024 + 16384;
+  unsigned long long data[2] = {0, 0};
+#pragma omp parallel
+#pragma omp single
+  GOMP_taskloop_ull(note_part, data, 0, sizeof data, _Alignof(unsigned long long), up_grainsize_if_strict, half, 0, 0, -1ull, 1);
+  CHECK(part_ends[0] == half);
+  CHECK(part_ends[1] == -1ull);
+}
+
 static void taskloops(void) {
   int seen[500] = {0}, last = -1, wrong = 0;
   long sum = 0;
@@ -360,6 +380,7 @@ int main(void) {
       other_dependences();
       taskgroups();
       taskloops();
+      long_taskloop();
       detached();
       cancelled();
       nested();

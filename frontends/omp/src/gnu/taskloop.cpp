@@ -22,8 +22,10 @@ struct Cut {
   uint64_t each;
   uint64_t longer;
 
-  // Where a task's part begins.
-  uint64_t at(uint64_t number, uint64_t trip) const { return std::min(number * each + std::min(number, longer), trip); }
+  // Where a task's part begins; of `tasks`, where the last one ends.
+  uint64_t at(uint64_t number, uint64_t trip) const {
+    return number == tasks ? trip : number * each + std::min(number, longer);
+  }
 };
 
 Cut cut(uint64_t trip, unsigned flags, uint64_t number, uint64_t threads) {
