@@ -25,38 +25,14 @@
 #include <utility>
 #include <vector>
 
-#include "arch/pause.hpp"
 #include "memory.hpp"
 #include "task_end.hpp"
 #include "wait.hpp"
+#include "yielding_lock.hpp"
 
 namespace weft::omp {
 
 namespace {
-
-struct SpinLock {
-  std::atomic_flag flag = ATOMIC_FLAG_INIT;
-};
-
-// Holds one while it lives.
-class Locked {
- public:
-  explicit Locked(SpinLock& lock) : lock_(lock) {
-    for (unsigned tries = 0; lock_.flag.test_and_set(std::memory_order_acquire); ++tries) {
-      if (tries < 100) {
-        rt::cpu_pause();
-      } else {
-        weft_yield();  // the holder has been preempted
-      }
-    }
-  }
-  ~Locked() { lock_.flag.clear(std::memory_order_release); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  SpinLock& lock_;
-};
 
 // Under sets_lock.
 struct MutexSet {
@@ -241,7 +217,7 @@ struct DepTable {
 namespace {
 
 // With a tool: a task does not end while the tool is told that others wait for it.
-SpinLock told_lock;
+YieldingLock told_lock;
 
 Edge* edge_of(Thread* thread, DepNode* node) {
   const uint32_t used = node->edges_used++;
@@ -306,7 +282,7 @@ DepKind kind_of(const Depend& depend, bool inserted) {
 
 // ---- sets
 
-SpinLock sets_lock;
+YieldingLock sets_lock;
 
 // True: it has all its sets. False: it is in line.
 bool take_sets(DepNode* node) {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "arch/pause.hpp"
 #include "icvs.hpp"
 #include "memory.hpp"
 #include "wait.hpp"
@@ -17,26 +16,6 @@ Task* place_load(Queue& queue, uint32_t i) { return __atomic_load_n(&queue.ring[
 void place_store(Queue& queue, uint32_t i, Task* task) {
   __atomic_store_n(&queue.ring[i % Queue::kSize], task, __ATOMIC_RELAXED);
 }
-
-// A lock that is held for a few instructions. A holder that has been preempted is waited for by giving way.
-class InboxLock {
- public:
-  explicit InboxLock(std::atomic_flag& flag) : flag_(flag) {
-    for (unsigned tries = 0; flag_.test_and_set(std::memory_order_acquire); ++tries) {
-      if (tries < 100) {
-        rt::cpu_pause();
-      } else {
-        weft_yield();
-      }
-    }
-  }
-  ~InboxLock() { flag_.clear(std::memory_order_release); }
-  InboxLock(const InboxLock&) = delete;
-  InboxLock& operator=(const InboxLock&) = delete;
-
- private:
-  std::atomic_flag& flag_;
-};
 
 [[gnu::noinline]] void queue_open(Member& member) {
   static_assert(Queue::kSize * sizeof(Task*) <= 64u << (kBlockClasses - 1));
@@ -137,7 +116,7 @@ Task* queue_steal(Queue& queue) {
 }
 
 void inbox_push(Queue& queue, Task* task) {
-  const InboxLock hold(queue.inbox_lock);
+  const Locked hold(queue.inbox_lock);
   task->next = nullptr;
   (queue.inbox == nullptr ? queue.inbox : queue.inbox_last->next) = task;
   queue.inbox_last = task;
@@ -146,7 +125,7 @@ void inbox_push(Queue& queue, Task* task) {
 
 Task* inbox_pop(Queue& queue, const Task* ancestor) {
   if (queue.inbox_count.load(std::memory_order_relaxed) == 0) return nullptr;
-  const InboxLock hold(queue.inbox_lock);
+  const Locked hold(queue.inbox_lock);
   Task* before = nullptr;
   for (Task** place = &queue.inbox; *place != nullptr; before = *place, place = &before->next) {
     Task* task = *place;
@@ -161,7 +140,7 @@ Task* inbox_pop(Queue& queue, const Task* ancestor) {
 
 bool inbox_has(Queue& queue, const Task* ancestor) {
   if (queue.inbox_count.load(std::memory_order_seq_cst) == 0) return false;
-  const InboxLock hold(queue.inbox_lock);
+  const Locked hold(queue.inbox_lock);
   for (const Task* task = queue.inbox; task != nullptr; task = task->next) {
     if (descends_from(task, ancestor)) return true;
   }

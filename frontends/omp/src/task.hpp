@@ -25,6 +25,7 @@
 #include "arch/prefetch.hpp"
 #include "icv.hpp"
 #include "tool.hpp"
+#include "yielding_lock.hpp"
 
 namespace weft::omp {
 
@@ -167,7 +168,7 @@ struct Queue {
   uint32_t full_for = 0;                  // own: it has been full: for so many pushes it is not looked at again
   alignas(64) std::atomic<uint32_t> head{0};  // any: the oldest
   std::atomic<uint32_t> inbox_count{0};
-  std::atomic_flag inbox_lock = ATOMIC_FLAG_INIT;
+  YieldingLock inbox_lock;
   Task* inbox = nullptr;
   Task* inbox_last = nullptr;  // of those in it
 };
