@@ -8,22 +8,13 @@
 
 #include "omp/spawn.hpp"
 #include "task_end.hpp"
-#include "weft/preempt.h"
 
 namespace {
 
 using namespace weft::omp;
 
-class OmpDepend : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    this_thread();
-    weft_preemption_set_interval(100'000);
-    weft_preemption_set_mode(WEFT_PREEMPTION_ON);
-  }
-  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
-};
-INSTANTIATE_TEST_SUITE_P(Threads, OmpDepend, testing::Values(1, 2, 3, 8));
+class OmpDepend : public PreemptedTeams {};
+INSTANTIATE_TEST_SUITE_P(Threads, OmpDepend, kTeams);
 
 // Of one address: what its tasks of each kind see of the others'.
 struct Cell {

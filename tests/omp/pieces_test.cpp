@@ -11,7 +11,6 @@
 #include "pieces.hpp"
 #include "queue.hpp"
 #include "task_end.hpp"
-#include "weft/preempt.h"
 
 namespace {
 
@@ -51,16 +50,8 @@ void run_loop(Member& member, uint64_t count, const Piece& body, When when = Whe
   group_end(member);
 }
 
-class OmpPieces : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    this_thread();
-    weft_preemption_set_interval(100'000);
-    weft_preemption_set_mode(WEFT_PREEMPTION_ON);
-  }
-  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
-};
-INSTANTIATE_TEST_SUITE_P(Threads, OmpPieces, testing::Values(1, 2, 3, 8));
+class OmpPieces : public PreemptedTeams {};
+INSTANTIATE_TEST_SUITE_P(Threads, OmpPieces, kTeams);
 
 TEST_P(OmpPieces, EachRunsOnce) {
   for (const When when : {When::kNow, When::kDeferred, When::kWaited}) {

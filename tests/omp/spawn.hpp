@@ -1,5 +1,7 @@
-// spawn.hpp: tasks of functions.
+// spawn.hpp: tasks of functions; and what tests of tasks run in: teams of several sizes, under ticks.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <functional>
 #include <new>
@@ -9,9 +11,23 @@
 #include "barrier.hpp"
 #include "omp/in_parallel.hpp"
 #include "task.hpp"
+#include "team.hpp"
+#include "weft/preempt.h"
 #include "workshare.hpp"
 
 namespace weft::omp {
+
+// The parameter: how many threads. INSTANTIATE_TEST_SUITE_P(Threads, X, kTeams).
+class PreemptedTeams : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    this_thread();
+    weft_preemption_set_interval(100'000);
+    weft_preemption_set_mode(WEFT_PREEMPTION_ON);
+  }
+  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
+};
+inline const auto kTeams = testing::Values(1, 2, 3, 8);
 
 // Team of n whose one member does it, while the others wait in a barrier.
 inline void in_single(int n, const MemberCode& body) {

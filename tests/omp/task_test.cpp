@@ -9,7 +9,6 @@
 #include "omp/spawn.hpp"
 #include "region.hpp"
 #include "task_end.hpp"
-#include "weft/preempt.h"
 
 namespace {
 
@@ -24,16 +23,8 @@ int fib(int n) {
   return x + y;
 }
 
-class OmpTask : public testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    this_thread();
-    weft_preemption_set_interval(100'000);
-    weft_preemption_set_mode(WEFT_PREEMPTION_ON);
-  }
-  void TearDown() override { weft_preemption_set_mode(WEFT_PREEMPTION_AUTO); }
-};
-INSTANTIATE_TEST_SUITE_P(Threads, OmpTask, testing::Values(1, 2, 3, 8));
+class OmpTask : public PreemptedTeams {};
+INSTANTIATE_TEST_SUITE_P(Threads, OmpTask, kTeams);
 
 TEST_P(OmpTask, Fib) {
   for (int round = 0; round < 5; ++round) {
