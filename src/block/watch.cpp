@@ -179,6 +179,8 @@ bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     put(watch.stop_fd, open_stop(tid, signal));
     watch.grace = kGraceNs;
+    // Others look at it, which may have slept before anything was recorded.
+    if (tid != syscall(SYS_gettid)) put(watch.stat_fd, open_stat(tid));
     return true;
   }
   // Too many open files, or no more memory may be locked: this one is seen by way of /proc.
@@ -198,9 +200,14 @@ void watch_close(Klt* klt, bool mapped) noexcept {
 }
 
 Sight watch_look(const Klt* klt) noexcept {
-  if (const auto* state = klt->watch.state.load(std::memory_order_acquire)) return bpf_look(*state);
-  // None in it: the thread has not left its core since it was opened.
-  if (const char* ring = klt->watch.ring.load(std::memory_order_acquire)) return look_at_ring(ring);
+  Sight sight;
+  if (const auto* state = klt->watch.state.load(std::memory_order_acquire)) {
+    sight = bpf_look(*state);
+  } else if (const char* ring = klt->watch.ring.load(std::memory_order_acquire)) {
+    sight = look_at_ring(ring);
+  }
+  // Nothing is recorded: the thread has neither left its core nor got one since it was opened.
+  if (sight.stamp != 0) return sight;
   const int fd = klt->watch.stat_fd.load(std::memory_order_acquire);
   return fd >= 0 ? look_at_stat(fd) : Sight{};
 }

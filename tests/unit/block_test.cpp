@@ -10,8 +10,11 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "block/bpf_rung.hpp"
@@ -541,6 +544,47 @@ TEST_P(SaidBlocking, ItHasEndedBeforeItsPoolAsksAnybody) {
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_EQ(sum, 640u);
+}
+
+// ---- turned on late
+
+class BlockingLate : public RuntimeTest, public testing::WithParamInterface<Awareness> {
+ protected:
+  BlockingLate() : RuntimeTest(GetParam().workers) {}
+  void SetUp() override {
+    setenv("WEFT_BLOCKING_RUNG", GetParam().rung, 1);
+    RuntimeTest::SetUp();
+    unsetenv("WEFT_BLOCKING_RUNG");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, BlockingLate, kAwarenesses, name_of);
+
+bool sleeps(int tid) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(tid) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text[name_end + 2] == 'S';
+}
+
+// What the kernel records begins when that is asked for.
+TEST_P(BlockingLate, WhoSleepsAlreadyIsSeen) {
+  std::vector<Pipe> pipes(workers());
+  std::vector<std::atomic<int>> threads(workers());
+  std::thread turns_on([&] {
+    for (auto& thread : threads) {
+      while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
+    }
+    EXPECT_TRUE(ok(weft_blocking_set_mode(GetParam().mode)));
+  });
+  others_run_while_ults_block(
+      workers(),
+      [&](unsigned i) {
+        threads[i] = gettid();
+        EXPECT_EQ(pipes[i].get(), 'x');
+      },
+      [&](unsigned i) { pipes[i].put(); });
+  turns_on.join();
 }
 
 // ---- what may not be
