@@ -219,6 +219,7 @@ extern "C" {
 
 int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   if (static_cast<unsigned>(mode) > WEFT_BLOCKING_AUTO) return WEFT_ERR_INVALID;
+  const WatchBegins begins(mode != WEFT_BLOCKING_OFF && block_off());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;

@@ -172,6 +172,11 @@ BlockRung watch_find_rung(BlockRung wish) noexcept {
   return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
 }
 
+WatchBegins::WatchBegins(bool wanted) noexcept : fd_(wanted ? open_switches(0) : -1) {}
+WatchBegins::~WatchBegins() {
+  if (fd_ >= 0) close(fd_);
+}
+
 bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   KltWatch& watch = klt->watch;
   const int tid = klt->tid.load(std::memory_order_acquire);

@@ -17,6 +17,20 @@ struct Sight {
 // The rung that this process is granted, `wish` or below; Auto: Perf or below. None: not even /proc can be read.
 BlockRung watch_find_rung(BlockRung wish) noexcept;
 
+// The first event of perf's in the whole system that is a thread's takes the kernel long: it waits until every core has left what
+// it was doing (13 ms where they idle). While this lives, or another one, no event is the first: for who is to hold no lock for
+// so long.
+class WatchBegins {
+ public:
+  explicit WatchBegins(bool wanted) noexcept;
+  ~WatchBegins();
+  WatchBegins(const WatchBegins&) = delete;
+  WatchBegins& operator=(const WatchBegins&) = delete;
+
+ private:
+  int fd_;
+};
+
 // Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not
 // seen to sleep at all.
 bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept;

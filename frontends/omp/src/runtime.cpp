@@ -1,6 +1,7 @@
 #include "runtime.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "crowd.hpp"
@@ -37,6 +39,32 @@ bool said(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+std::atomic<bool> about_to_notice{false};
+bool unnoticed = false;  // in a child: its parent's was about to, and has stayed behind
+
+void* notice_blocking(void*) {
+  pthread_setname_np(pthread_self(), "weft-notices");
+  weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
+  about_to_notice.store(false, std::memory_order_relaxed);
+  return nullptr;
+}
+
+// By a thread of its own: the kernel may take 13 ms for that (WatchBegins in block/watch.hpp), for which no region waits. Who blocks
+// meanwhile is seen then.
+void begin_to_notice() {
+  about_to_notice.store(true, std::memory_order_relaxed);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, notice_blocking, nullptr) == 0) {
+    pthread_detach(thread);
+  } else {
+    notice_blocking(nullptr);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 // Code that spins or blocks must not keep the others of its team from running: that is how OpenMP's threads are used, and
 // libraries spin outside of regions too, for what somebody holds who is in one. Also where somebody else has begun the runtime,
 // with neither. What the system refuses the core reports by its information calls.
@@ -46,7 +74,7 @@ void let_others_run() {
     weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);
   weft_blocking_info_t blocking;
   if (!said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF)
-    weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
+    begin_to_notice();
 }
 
 // When it is loaded the process has one thread, as a rule.
@@ -136,6 +164,7 @@ void after_fork_child() {
   started.store(weft_initialized(), std::memory_order_relaxed);
   workers_before_fork = std::max(workers, workers_before_fork);
   if (weft_initialized()) workers = weft_worker_count();
+  unnoticed = about_to_notice.exchange(false, std::memory_order_relaxed);
   thread_table_unlock();
   lock.unlock();
   stats_forget();
@@ -183,6 +212,7 @@ void workers_complete() {
   workers_before_fork = 0;
   bind_workers();
   keep_begin();
+  if (std::exchange(unnoticed, false)) let_others_run();
 }
 
 int worker_count() { return static_cast<int>(workers); }
