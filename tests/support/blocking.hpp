@@ -37,19 +37,27 @@ inline weft_blocking_info_t blocking_info() {
   return info;
 }
 
-// With awareness of blocking, on the rung that is asked for.
-class AwareTest : public RuntimeTest, public testing::WithParamInterface<Awareness> {
+// Awareness of blocking is to be on the rung that is asked for; it is off.
+class RungTest : public RuntimeTest, public testing::WithParamInterface<Awareness> {
  protected:
-  AwareTest() : RuntimeTest(GetParam().workers) {}
+  RungTest() : RuntimeTest(GetParam().workers) {}
   void SetUp() override {
     setenv("WEFT_BLOCKING_RUNG", GetParam().rung, 1);
     RuntimeTest::SetUp();
     unsetenv("WEFT_BLOCKING_RUNG");
-    ASSERT_TRUE(ok(weft_blocking_set_mode(GetParam().mode)));
-    if (blocking_info().rung != std::string(GetParam().rung)) GTEST_SKIP() << "the system does not grant " << GetParam().rung;
   }
   // Who has come back is stopped by a signal.
   bool perf() const { return GetParam().rung != std::string("proc"); }
+};
+
+// It is on.
+class AwareTest : public RungTest {
+ protected:
+  void SetUp() override {
+    RungTest::SetUp();
+    ASSERT_TRUE(ok(weft_blocking_set_mode(GetParam().mode)));
+    if (blocking_info().rung != std::string(GetParam().rung)) GTEST_SKIP() << "the system does not grant " << GetParam().rung;
+  }
 };
 
 class Pipe {

@@ -548,15 +548,7 @@ TEST_P(SaidBlocking, ItHasEndedBeforeItsPoolAsksAnybody) {
 
 // ---- turned on late
 
-class BlockingLate : public RuntimeTest, public testing::WithParamInterface<Awareness> {
- protected:
-  BlockingLate() : RuntimeTest(GetParam().workers) {}
-  void SetUp() override {
-    setenv("WEFT_BLOCKING_RUNG", GetParam().rung, 1);
-    RuntimeTest::SetUp();
-    unsetenv("WEFT_BLOCKING_RUNG");
-  }
-};
+class BlockingLate : public RungTest {};
 INSTANTIATE_TEST_SUITE_P(All, BlockingLate, kAwarenesses, name_of);
 
 bool sleeps(int tid) {
