@@ -117,6 +117,8 @@ void tell_of_lower_rung() noexcept {
   static_cast<void>(!write(STDERR_FILENO, line, static_cast<size_t>(length)));
 }
 
+constinit std::atomic<uint32_t> settings_made{0};  // calls of weft_blocking_set_mode(); written under runtime.setup
+
 int set_mode_as_wished(BlockMode mode) noexcept {
   const int error = set_mode(mode);
   if (error == WEFT_OK && mode != BlockMode::Off) tell_of_lower_rung();
@@ -124,6 +126,17 @@ int set_mode_as_wished(BlockMode mode) noexcept {
 }
 
 }  // namespace
+
+uint32_t block_settings_made() noexcept { return settings_made.load(std::memory_order_relaxed); }
+
+void block_begin_auto(uint32_t made) noexcept {
+  const WatchBegins begins(block_off());
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  if (runtime_running() && block_settings_made() == made && block_off()) {
+    static_cast<void>(set_mode_as_wished(BlockMode::Auto));
+  }
+}
 
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
@@ -223,6 +236,7 @@ int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  settings_made.fetch_add(1, std::memory_order_relaxed);
   return set_mode_as_wished(static_cast<BlockMode>(mode));
 }
 

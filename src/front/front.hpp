@@ -33,6 +33,11 @@ WEFT_API void prefer_cpus(const int* cpus, int count);
 WEFT_API bool may_adopt();
 WEFT_API int adopt_caller(weft_pool_t home);
 
+// How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
+// The second may wait for the kernel: by a thread that carries no worker.
+WEFT_API uint32_t blocking_settings_made();
+WEFT_API void begin_awareness(uint32_t settings_made);
+
 // ---- units
 
 inline constexpr size_t kFrontPartOffset = 136;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "block/bpf_rung.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
 #include "support/filter.hpp"
@@ -597,6 +598,24 @@ TEST(BlockingSettings, Invalid) {
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_blocking_info(nullptr)));
   EXPECT_EQ(blocking_info().rung, std::string("none"));
   EXPECT_TRUE(ok(weft_finalize()));
+}
+
+// A front-end turns it on by a thread of its own: what the program has said meanwhile stays.
+TEST(BlockingSettings, BegunLateItOverrulesNobody) {
+  using weft::rt::block_begin_auto, weft::rt::block_settings_made;
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  const uint32_t before = block_settings_made();
+  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
+  block_begin_auto(before);
+  EXPECT_EQ(blocking_info().mode, WEFT_BLOCKING_OFF);
+  block_begin_auto(block_settings_made());
+  EXPECT_EQ(blocking_info().mode, WEFT_BLOCKING_AUTO);
+  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+  block_begin_auto(block_settings_made());
+  EXPECT_EQ(blocking_info().mode, WEFT_BLOCKING_ON);
+  EXPECT_TRUE(ok(weft_finalize()));
+  block_begin_auto(block_settings_made());  // too late: the runtime has ended
+  EXPECT_FALSE(weft_initialized());
 }
 
 // In a child, under the filter of a container that keeps perf events to itself. Ends with how often something was told.

@@ -42,9 +42,10 @@ bool said(const char* variable) {
 std::atomic<bool> about_to_notice{false};
 bool unnoticed = false;  // in a child: its parent's was about to, and has stayed behind
 
+uint32_t settings_before = 0;  // the program's, of the mode: if there are more then, its own is right
+
 void* notice_blocking(void*) {
-  pthread_setname_np(pthread_self(), "weft-notices");
-  weft_blocking_set_mode(WEFT_BLOCKING_AUTO);
+  front::begin_awareness(settings_before);
   about_to_notice.store(false, std::memory_order_relaxed);
   return nullptr;
 }
@@ -53,6 +54,7 @@ void* notice_blocking(void*) {
 // meanwhile is seen then.
 void begin_to_notice() {
   about_to_notice.store(true, std::memory_order_relaxed);
+  settings_before = front::blocking_settings_made();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
