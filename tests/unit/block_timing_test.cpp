@@ -1,5 +1,12 @@
 // What awareness of blocking costs beside a ULT that computes, on a core that nobody else wants.
+#include <pthread.h>
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -28,6 +35,47 @@ TEST_P(BlockingAlone, TheScoutLeavesAComputingCarrierAlone) {
   while (weft_now() < end) asm volatile("");
   EXPECT_LE(blocking_info().looks - before, 100u);  // 200 a second
   EXPECT_TRUE(ok(weft_free(&waits)));
+}
+
+// Two threads that always compute have the core of the only worker, too. The scout, under SCHED_IDLE, would look once in a second.
+TEST_P(BlockingAlone, BesideOthersWhoKeepTheCoreBusy) {
+  utsname kernel;
+  int major = 0, minor = 0;
+  if (uname(&kernel) != 0 || std::sscanf(kernel.release, "%d.%d", &major, &minor) != 2 || 100 * major + minor < 612) {
+    GTEST_SKIP() << "before Linux 6.12 a thread cannot choose its slice";
+  }
+  constexpr size_t kRounds = 11;
+  std::atomic<bool> done{false};
+  cpu_set_t core;
+  ASSERT_EQ(sched_getaffinity(0, sizeof core, &core), 0);  // the worker's: it is bound, and this is its primary ULT
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&] {
+      EXPECT_EQ(pthread_setaffinity_np(pthread_self(), sizeof core, &core), 0);
+      while (!done.load(std::memory_order_relaxed)) asm volatile("");
+    });
+  }
+  std::vector<uint64_t> times;
+  for (size_t round = 0; round < kRounds; ++round) {
+    Pipe pipe;
+    uint64_t blocks_at = 0;
+    Call blocks([&] {
+      blocks_at = weft_now();
+      pipe.get();
+    });
+    Call runs([&] {
+      times.push_back(weft_now() - blocks_at);
+      pipe.put();
+    });
+    weft_unit_t units[] = {blocks.ult(), runs.ult()};
+    EXPECT_TRUE(ok(weft_free_many(2, units)));
+  }
+  done.store(true, std::memory_order_relaxed);
+  for (std::thread& other : others) other.join();
+  ASSERT_EQ(times.size(), kRounds);
+  std::sort(times.begin(), times.end());
+  RecordProperty("median_us", std::to_string(times[kRounds / 2] / 1000));
+  EXPECT_LT(times[kRounds / 2], 300'000'000u);
 }
 
 // Ten ULTs compute for longer than the shortest grace after each read, and never come to Weft by themselves. Where each
