@@ -179,6 +179,63 @@ TEST_P(OmpTask, WhatACalledOneLeavesBehindIsWaitedFor) {
   }
 }
 
+// What a task that is a call has been, as seen in it.
+struct CalledAs {
+  const Task* task;
+  int flags;
+  const TaskGroup* group;
+  const Icvs* icvs;
+};
+
+template <class F>
+CalledAs call_task(uint16_t flags, F code) {
+  struct Call {
+    F code;
+    CalledAs as;
+  } call{code, {}};
+  task_call(this_member(), flags, [](void* arg) {
+    auto& self = *static_cast<Call*>(arg);
+    const Task* task = this_member().task;
+    self.as = {task, task->flags, task->group, task->icvs};
+    self.code();
+  }, &call);
+  return call.as;
+}
+
+TEST_P(OmpTask, ACallHasNothingOfTheLastOne) {
+  in_single(GetParam(), [&](Member& member) {
+    const Task* maker = member.task;
+    const auto nothing = [] {};
+    const CalledAs first = call_task(task_flag::kFinal, nothing);
+    EXPECT_NE(first.flags & task_flag::kFinal, 0);
+    const CalledAs second = call_task(task_flag::kUntied, [] { own_icvs(this_member()).dynamic = true; });
+    EXPECT_EQ(second.task, first.task);
+    EXPECT_EQ(second.flags & (task_flag::kFinal | task_flag::kUntied), task_flag::kUntied);
+    const CalledAs third = call_task(0, nothing);
+    EXPECT_EQ(third.icvs, maker->icvs);
+    TaskGroup group;
+    group_begin(member, &group);
+    EXPECT_EQ(call_task(0, nothing).group, &group);
+    group_end(member);
+    EXPECT_EQ(call_task(0, nothing).group, maker->group);
+    // Children that have been waited for, and some that have not: they are waited for with the caller's.
+    std::atomic<int> ended{0};
+    call_task(0, [&] {
+      for (int i = 0; i < 10; ++i) spawn([&] { ++ended; });
+      task_wait(this_member());
+      EXPECT_EQ(ended, 10);
+    });
+    EXPECT_EQ(call_task(0, nothing).flags, third.flags);
+    group_begin(member, &group);
+    for (int i = 0; i < 10; ++i) {
+      call_task(0, [&] { spawn([&] { ++ended; }); });
+    }
+    group_end(member);
+    EXPECT_EQ(ended, 20);
+    EXPECT_EQ(member.task, maker);
+  });
+}
+
 TEST_P(OmpTask, DependencesOrder) {
   for (int round = 0; round < 20; ++round) {
     in_single(GetParam(), [&](Member& member) {

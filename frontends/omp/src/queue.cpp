@@ -23,9 +23,11 @@ void place_store(Queue& queue, uint32_t i, Task* task) {
   if (member.queue.ring == nullptr) block_from_system(SIZE_MAX / 2);  // says so, and ends
 }
 
+}  // namespace
+
 // Thieves write the head all the time, and each look at it costs them as much as us. Until half of what is there can have been taken
 // while this member runs one task after the other, it is not looked at again, unless somebody has looked for tasks in vain.
-[[gnu::noinline]] bool queue_is_full(Member& member, uint32_t tail) {
+bool queue_is_full_slow(Member& member, uint32_t tail) {
   Queue& queue = member.queue;
   Team& team = *member.team;
   if (queue.full_for != 0 && !team.hungry.load(std::memory_order_relaxed)) {
@@ -40,8 +42,6 @@ void place_store(Queue& queue, uint32_t i, Task* task) {
   return full;
 }
 
-}  // namespace
-
 bool descends_from(const Task* task, const Task* ancestor) {
   for (const Task* t = task->parent; t != nullptr; t = t->parent) {
     if (t == ancestor) return true;
@@ -53,8 +53,8 @@ bool descends_from(const Task* task, const Task* ancestor) {
 bool queue_push(Member& member, Task* task) {
   Queue& queue = member.queue;
   if (__builtin_expect(queue.ring == nullptr, 0)) queue_open(member);
+  if (queue_is_full(member)) return false;
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
-  if (__builtin_expect(tail - queue.head_was >= Queue::kSize, 0) && queue_is_full(member, tail)) return false;
   place_store(queue, tail, task);
   Team& team = *member.team;
   if (__builtin_expect(!team.has_tasks.load(std::memory_order_relaxed), 0)) {

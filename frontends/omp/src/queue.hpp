@@ -15,6 +15,13 @@
 
 namespace weft::omp {
 
+// Owner. The next push fails.
+bool queue_is_full_slow(Member& member, uint32_t tail);
+inline bool queue_is_full(Member& member) {
+  const Queue& queue = member.queue;
+  const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
+  return __builtin_expect(tail - queue.head_was >= Queue::kSize, 0) && queue_is_full_slow(member, tail);
+}
 // Owner. False: it is full.
 bool queue_push(Member& member, Task* task);
 // Owner. The newest, if it may run: null: there is none, or the newest may not.

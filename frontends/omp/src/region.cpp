@@ -468,6 +468,7 @@ void team_let_go(Team& team) {
   // Both: whoever frees it has seen everybody else's last use.
   if (team.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
   share_head_destroy(team.members[0].head);
+  for (int i = 0; i < team.capacity; ++i) calls_release(nullptr, team.members[i].implicit);
   delete[] team.groups;
   delete[] team.members;
   delete &team;

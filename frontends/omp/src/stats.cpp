@@ -60,15 +60,17 @@ std::string stats_text() {
     for (size_t stat = 0; stat < std::size(sums); ++stat) sums[stat] += thread_of(i).stats.of(static_cast<Stat>(stat));
   }
   const auto sum = [&sums](Stat stat) { return sums[static_cast<size_t>(stat)]; };
-  if (sum(Stat::kRegions) + sum(Stat::kSerialRegions) + sum(Stat::kTasks) == 0) return {};
+  const uint64_t tasks = sum(Stat::kTasks) + sum(Stat::kTasksCalled);
+  if (sum(Stat::kRegions) + sum(Stat::kSerialRegions) + tasks == 0) return {};
   const uint64_t time = sum(Stat::kRegionTime);
   std::string text = "weft: OpenMP in process " + std::to_string(::getpid()) + ", " + std::to_string(worker_count()) + " workers\n";
   text += line("regions", sum(Stat::kRegions), of_them(sum(Stat::kHotRegions), "with all threads there"));
   text += line("regions of one thread", sum(Stat::kSerialRegions));
   text += line("threads started", sum(Stat::kThreads));
   text += line("barriers, of each thread", sum(Stat::kBarriers));
-  text += line("tasks", sum(Stat::kTasks),
-               of_them(sum(Stat::kTasksAtOnce), "not queued") + of_them(sum(Stat::kSteals), "taken by another thread"));
+  text += line("tasks", tasks,
+               of_them(sum(Stat::kTasksAtOnce) + sum(Stat::kTasksCalled), "not queued") +
+                   of_them(sum(Stat::kSteals), "taken by another thread"));
   text += line("sleeps", sum(Stat::kSleeps));
   text += time_line("time in regions", time, 0, "of all their threads together");
   text += time_line("  waits for each other", sum(waits_of(Work::kAny)), time, "at barriers, at regions' ends: imbalance");

@@ -20,8 +20,9 @@ enum class Stat : uint8_t {
   kSerialRegions,   // of one thread
   kThreads,         // started
   kBarriers,        // come to
-  kTasks,           // made, and not thrown away
+  kTasks,           // made, and not thrown away; but for the last kind
   kTasksAtOnce,     // of these, those that nobody could have run: too many waited, or it was alone
+  kTasksCalled,     // that were nothing but a call
   kSteals,          // tasks taken from another thread
   kSleeps,          // in a wait
   kRegionTime,      // ns, of all threads of the regions that it has opened

@@ -397,6 +397,7 @@ bool task_best_at_once(Member& member) {
   const Task& task = *member.task;
   if ((task.flags & task_flag::kFinal) != 0) return true;  // it is included
   if (++member.tasks_made % kMeasured == 0) measure_tasks(member);
+  if (queue_is_full(member)) return true;
   if (!member.tasks_are_short) return false;
   const Queue& queue = member.queue;
   if (queue.tail.load(std::memory_order_relaxed) - queue.head.load(std::memory_order_relaxed) < kEnough) return false;
@@ -418,18 +419,19 @@ namespace {
 }  // namespace
 
 void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
-  Task* task = task_for_call(member, flags, sizeof(Task));
-  Stats& stats = member.thread->stats;
-  stats.add(Stat::kTasks);
-  stats.add(Stat::kTasksAtOnce);
+  Task* parent = member.task;
+  Task* task = parent->called;
+  if (__builtin_expect(task == nullptr, 0)) task = parent->called = task_for_calls(member, sizeof(Task));
+  inherit(*task, *parent, flags);
+  member.thread->stats.add(Stat::kTasksCalled);
   if (const bool told = tool::there(); __builtin_expect(told, 0)) {
     run_called(member, *task, body, arg);
   } else {
     member.task = task;
     body(arg);
-    member.task = task->parent;
+    member.task = parent;
   }
-  if (call_has_ended(member, task)) block_release(member.thread, task, sizeof(Task));
+  if (!call_has_ended(member, task)) parent->called = nullptr;
 }
 
 void task_again(Member&, Task* task) { task_flags_set(*task, task->flags | task_flag::kAgain); }

@@ -67,6 +67,7 @@ struct alignas(64) Task {
   uint32_t bytes = 0;              // of the whole
   uint16_t flags = 0;              // the thread that makes it, then the one that runs it
   int priority = 0;
+  std::atomic<uint32_t> event{0};  // any thread. Detachable: kEventEnded, kEventFulfilled
   // the thread that runs it; before that, the one that makes it
   Member* member = nullptr;        // where it runs, or else its parent's
   const Icvs* icvs = nullptr;
@@ -79,9 +80,9 @@ struct alignas(64) Task {
   DepTable* dependences = nullptr;  // of its children
   DepNode* node = nullptr;          // its own, among its siblings
   Task* next = nullptr;             // in a list that owns it
+  Task* called = nullptr;           // of its last child that was nothing but a call: the descriptor, for the next one
   // any thread
   std::atomic<int64_t> elsewhere{0};
-  std::atomic<uint32_t> event{0};   // detachable: kEventEnded, kEventFulfilled
 
   // Most have no need of these: they are written when they are needed.
   alignas(64) Task* late;  // detachable: in the list of those that a signal handler has fulfilled

@@ -1,6 +1,8 @@
 // task_call.hpp: tasks that are nothing but a call, which is made at once.
 //
-// Each ends before its parent goes on; so the parent counts it only if it leaves descendants behind.
+// Each ends before its parent goes on; so the parent counts it only if it leaves descendants behind. Otherwise its descriptor stays
+// with the parent (Task::called), for the next call: only what may differ is written then. A recursion leaves a chain, as long as it
+// was deep, which is freed with the task at its beginning; an implicit task's with its team.
 #pragma once
 
 #include "memory.hpp"
@@ -9,25 +11,33 @@
 
 namespace weft::omp {
 
-inline Task* task_for_call(Member& member, uint16_t flags, size_t bytes) {
-  Task* parent = member.task;
+// What is so for as long as the parent lives.
+inline Task* task_for_calls(Member& member, size_t bytes) {
   Task* task = new (block_acquire(*member.thread, bytes)) Task;
-  task->parent = parent;
-  task->home_group = parent->group;
-  task->group = parent->group;
+  task->parent = member.task;
   task->bytes = static_cast<uint32_t>(bytes);
-  task->flags = flags | task_flag::kNoCancel | task_flag::kUndeferred;
-  if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal;
   task->member = &member;
-  task->icvs = parent->icvs;
   return task;
 }
 
-// The call has returned. True: nothing is left of it. False: its parent counts it, and it is freed when all has ended.
+// And what the next one has of the parent.
+inline void inherit(Task& task, const Task& parent, uint16_t flags) {
+  TaskGroup* group = parent.group;
+  task.home_group = group;
+  task.group = group;
+  task.icvs = parent.icvs;
+  task.flags = static_cast<uint16_t>(flags | task_flag::kNoCancel | task_flag::kUndeferred | (parent.flags & task_flag::kFinal));
+}
+
+// The call has returned. True: nothing is left of it, and its descriptor may be the next one's. False: its parent counts it, and
+// it is freed when all has ended.
 inline bool call_has_ended(Member& member, Task* task) {
   const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
   // Acquire, pairs with the additions in task_end.cpp.
-  if (__builtin_expect(simple && tasks_are_done(*task), 1)) return true;
+  if (__builtin_expect(simple && tasks_are_done(*task), 1)) {
+    settle(*task);  // children that others have run
+    return true;
+  }
   count_child(*task->parent);
   task_finish(*member.thread, task);
   return false;
@@ -39,8 +49,7 @@ class TaskCalls {
   // `bytes`: of a payload.
   TaskCalls(Member& member, uint16_t flags, size_t bytes) : member_(member), bytes_(sizeof(Task) + bytes), flags_(flags) {}
   ~TaskCalls() {
-    member_.thread->stats.add(Stat::kTasks, calls_);
-    member_.thread->stats.add(Stat::kTasksAtOnce, calls_);
+    member_.thread->stats.add(Stat::kTasksCalled, calls_);
     if (task_ != nullptr) block_release(member_.thread, task_, bytes_);
   }
   TaskCalls(const TaskCalls&) = delete;
@@ -48,7 +57,8 @@ class TaskCalls {
 
   // The next one, to be written.
   Task* next() {
-    if (task_ == nullptr) task_ = task_for_call(member_, flags_, bytes_);
+    if (task_ == nullptr) task_ = task_for_calls(member_, bytes_);
+    inherit(*task_, *member_.task, flags_);
     return task_;
   }
   // Calls it.
@@ -58,11 +68,7 @@ class TaskCalls {
     member_.task = task_;
     run(task_);
     member_.task = parent;
-    if (!call_has_ended(member_, task_)) {
-      task_ = nullptr;
-    } else {
-      settle(*task_);  // children that others have run
-    }
+    if (!call_has_ended(member_, task_)) task_ = nullptr;
   }
 
  private:

@@ -15,6 +15,7 @@ namespace weft::omp {
 namespace {
 
 void task_free(Thread* thread, Task* task) {
+  calls_release(thread, *task);
   if (task->drop != nullptr) task->drop(task);
   if (__builtin_expect(task->dependences != nullptr, 0)) dependences_destroy(thread, task->dependences);
   if (__builtin_expect(task->node != nullptr, 0)) node_release(thread, task->node);
@@ -122,6 +123,11 @@ void tell_ends(Thread& thread) {
   const Untold untold = std::exchange(thread.untold, {});
   if (untold.group != nullptr) leave_group_elsewhere(untold.group, untold.ends);
   if (ended_elsewhere(untold.parent, untold.ends * (kShallow + kDeep))) all_ended(&thread, untold.parent, kDeep);
+}
+
+void calls_release(Thread* thread, Task& parent) {
+  Task* task = std::exchange(parent.called, nullptr);
+  while (task != nullptr) block_release(thread, std::exchange(task, task->called), sizeof(Task));
 }
 
 void settle_slow(Task& task, int64_t all) {

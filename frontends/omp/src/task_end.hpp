@@ -62,13 +62,16 @@ inline bool group_cancelled(const Member& member) {
   return group != nullptr && group->cancelled.load(std::memory_order_relaxed);
 }
 
+// It has no more children: what it has kept for those that are nothing but a call.
+void calls_release(Thread* thread, Task& parent);
+
 // The task's body has ended, or it is dropped: whoever waits for it is told, now or when its event is fulfilled, or its
 // descendants have ended. Thread: that it ran on, the caller.
 void task_finish_slow(Thread& thread, Task* task);
 inline void task_finish(Thread& thread, Task* task) {
   // It has nothing but its memory, no descendants, and a parent whose thread this is.
   const bool bare = task->node == nullptr && task->drop == nullptr && task->dependences == nullptr && task->icvs_own == nullptr &&
-                    task->home_group == nullptr && (task->flags & task_flag::kDetachable) == 0;
+                    task->called == nullptr && task->home_group == nullptr && (task->flags & task_flag::kDetachable) == 0;
   Task& parent = *task->parent;
   if (bare && task->deep == 0 && task->elsewhere.load(std::memory_order_acquire) < kDeep && parent.member->thread == &thread &&
       (parent.flags & task_flag::kEnded) == 0) {

@@ -20,6 +20,7 @@
 #include "memory.hpp"
 #include "region.hpp"
 #include "runtime.hpp"
+#include "task_end.hpp"
 #include "thread.hpp"
 
 namespace weft::omp {
@@ -103,6 +104,7 @@ void drop_initial_team(Thread& thread) {
   Member& member = *thread.member;
   Team* team = member.team;
   implicit_task_end(member);
+  calls_release(nullptr, member.implicit);
   queue_destroy(member.queue);
   share_head_destroy(member.head);
   delete team->contention;

@@ -34,12 +34,9 @@ struct Arguments {
 };
 
 inline uint16_t core_flags(unsigned flags) {
-  uint16_t out = 0;
-  if (flags & kFlagUntied) out |= task_flag::kUntied;
-  if (flags & kFlagFinal) out |= task_flag::kFinal;
-  if (flags & kFlagMergeable) out |= task_flag::kMergeable;
-  if (flags & kFlagDetach) out |= task_flag::kDetachable;
-  return out;
+  static_assert(task_flag::kUntied == kFlagUntied << 1 && task_flag::kFinal == kFlagFinal << 1);
+  static_assert(task_flag::kMergeable == kFlagMergeable << 1 && task_flag::kDetachable == kFlagDetach >> 8);
+  return static_cast<uint16_t>((flags & (kFlagUntied | kFlagFinal | kFlagMergeable)) << 1 | (flags & kFlagDetach) >> 8);
 }
 
 TaskWish make_wish(Member& member, unsigned flags, int priority);

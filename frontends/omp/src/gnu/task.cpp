@@ -117,23 +117,44 @@ using namespace weft::omp;
 
 namespace {
 
+// Nothing but a body, and bytes for it.
+bool is_plain(gnu::Copy copy, unsigned flags) {
+  return copy == nullptr && (flags & (gnu::kFlagDepend | gnu::kFlagPriority | gnu::kFlagDetach)) == 0;
+}
+
+[[gnu::always_inline]] inline void new_plain_task(gnu::Function fn, void* data, long size, long align, bool deferred,
+                                                  unsigned flags) {
+  Member& member = this_member();
+  if (group_cancelled(member)) return;
+  if (!deferred || member.team->n == 1 || task_best_at_once(member)) {
+    task_call(member, gnu::core_flags(flags), fn, data);  // with the caller's arguments, who goes on only afterwards
+    return;
+  }
+  const gnu::Arguments arguments{data, nullptr, static_cast<size_t>(size), static_cast<size_t>(align)};
+  void* own;
+  task_defer(member, gnu::make_task(member, gnu::make_wish(member, flags, 0), fn, arguments, &own));
+}
+
 // depend, priority and detach mean something only where their flags are set.
+[[gnu::noinline]] void new_special_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
+                                        unsigned flags, void** depend, int priority, void* detach) {
+  Member& member = this_member();
+  // Where nobody is left it waits for nobody, and if it runs at once nobody for it: only a tool wants to know.
+  const bool needs_nobody = is_plain(copy, flags & ~gnu::kFlagDepend) && tasks_are_done(*member.task) && !tool::there();
+  if (needs_nobody && (!deferred || task_best_at_once(member))) {
+    if (!group_cancelled(member)) task_call(member, gnu::core_flags(flags), fn, data);
+    return;
+  }
+  const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
+  gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
+}
+
 [[gnu::always_inline]] inline void new_task(gnu::Function fn, void* data, gnu::Copy copy, long size, long align, bool deferred,
                                             unsigned flags, void** depend, int priority, void* detach) {
-  Member& member = this_member();
-  const gnu::Arguments arguments{data, copy, static_cast<size_t>(size), static_cast<size_t>(align)};
-  const bool plain = (flags & (gnu::kFlagPriority | gnu::kFlagDetach)) == 0 && copy == nullptr;
-  // Where nobody is left it waits for nobody, and if it runs at once nobody for it: only a tool wants to know.
-  if (!plain || ((flags & gnu::kFlagDepend) != 0 && (!tasks_are_done(*member.task) || tool::there()))) {
-    gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
-  } else if (!deferred || member.team->n == 1 || task_best_at_once(member)) {
-    // With the arguments of the caller, who goes on only afterwards.
-    if (!group_cancelled(member)) task_call(member, gnu::core_flags(flags), fn, data);
-  } else if ((flags & gnu::kFlagDepend) != 0) {
-    gnu::make_and_start(member, fn, arguments, deferred, flags, depend, priority, detach);
-  } else if (!group_cancelled(member)) {
-    void* own;
-    task_defer(member, gnu::make_task(member, gnu::make_wish(member, flags, 0), fn, arguments, &own));
+  if (is_plain(copy, flags)) {
+    new_plain_task(fn, data, size, align, deferred, flags);
+  } else {
+    new_special_task(fn, data, copy, size, align, deferred, flags, depend, priority, detach);
   }
 }
 
