@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "arch/klt_register.hpp"
 #include "unit/front_part.hpp"
 #include "worker/unit_event.hpp"
 #include "weft/weft.h"
@@ -43,6 +44,12 @@ WEFT_API void begin_awareness(uint32_t settings_made);
 inline constexpr size_t kFrontPartOffset = 136;
 inline FrontPart* part(weft_unit_t unit) noexcept {
   return reinterpret_cast<FrontPart*>(reinterpret_cast<char*>(unit) + kFrontPartOffset);
+}
+
+// weft_self(), without a call.
+inline constexpr size_t kCurrentOffset = 24;
+[[gnu::always_inline]] inline weft_unit_t self() noexcept {
+  return rt::klt_register_valid_abroad() ? rt::klt_register_load<kCurrentOffset, weft_unit_t>() : nullptr;
 }
 
 struct UnitWish {

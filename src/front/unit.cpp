@@ -14,6 +14,7 @@ namespace weft::front {
 using namespace rt;
 
 static_assert(offsetof(Unit, cold) + offsetof(UnitCold, front) == kFrontPartOffset);
+static_assert(kKltCurrent == kCurrentOffset);
 
 namespace {
 

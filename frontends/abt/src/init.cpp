@@ -80,7 +80,7 @@ int ABT_finalize(void) {
   if (count == 1) {
     const Xstream* mine = my_xstream();
     if (mine == nullptr || (!mine->primary && !units_move_by_themselves())) return ABT_ERR_INV_XSTREAM;
-    if (weft_self() != weft::front::primary()) return ABT_ERR_INV_THREAD;
+    if (weft::front::self() != weft::front::primary()) return ABT_ERR_INV_THREAD;
     // What is left to do may be anything.
     hold.unlock();
     const bool stopped = stop();

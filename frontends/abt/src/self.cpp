@@ -14,7 +14,7 @@ int self_unit(ABT_thread* thread) noexcept {
   if (!running()) return ABT_ERR_UNINITIALIZED;
   Xstream* mine = my_xstream();
   if (mine == nullptr) return ABT_ERR_INV_XSTREAM;
-  if (weft_unit_t unit = weft_self()) {
+  if (weft_unit_t unit = front::self()) {
     *thread = to_abt(unit);
     return ABT_SUCCESS;
   }
@@ -30,13 +30,13 @@ int self_ult(ABT_thread* thread) noexcept {
 }
 
 int check_scheduling() noexcept {
-  const weft_unit_t unit = weft_self();
+  const weft_unit_t unit = front::self();
   ABT_thread self;
   const bool may = my_xstream() != nullptr && (unit == nullptr || weft_is_ult(unit));
   return __builtin_expect(may, 1) ? ABT_SUCCESS : self_ult(&self);
 }
 
-bool in_main_sched() noexcept { return weft_self() == nullptr && my_xstream() != nullptr; }
+bool in_main_sched() noexcept { return front::self() == nullptr && my_xstream() != nullptr; }
 
 namespace {
 
@@ -100,7 +100,7 @@ int yield_without_ult() noexcept {
 // ABT_thread_yield_to() where it takes more than a switch.
 int yield_to_in_general(weft_unit_t to) noexcept {
   if (!weft_is_ult(to)) return ABT_ERR_INV_THREAD;
-  const weft_unit_t self = weft_self();
+  const weft_unit_t self = front::self();
   if (self == nullptr || !weft_is_ult(self)) return ABT_SUCCESS;
   if (self == to) return ABT_ERR_INV_THREAD;
   const ABT_pool pool = to_abt(weft_unit_pool(to));

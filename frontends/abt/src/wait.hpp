@@ -63,7 +63,7 @@ int wait_anywhere(F&& wait) noexcept {
 }
 
 inline bool in_tasklet() noexcept {
-  weft_unit_t self = weft_self();
+  weft_unit_t self = front::self();
   return self != nullptr && !weft_is_ult(self);
 }
 

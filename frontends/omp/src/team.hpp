@@ -20,6 +20,7 @@
 
 #include "gather.hpp"
 #include "icv.hpp"
+#include "known.hpp"
 #include "os/patience.hpp"
 #include "stats.hpp"
 #include "task.hpp"
@@ -213,7 +214,11 @@ struct alignas(64) Team {
 
 // ---- the calling thread. All of these start the runtime, or make the caller a root, where that is needed.
 
-Thread& this_thread();
+[[gnu::always_inline]] inline Thread& this_thread() {
+  const weft_unit_t unit = front::self();
+  Thread* thread = known_thread(unit);
+  return __builtin_expect(thread != nullptr, 1) ? *thread : find_this_thread(unit);
+}
 inline Member& this_member() { return *this_thread().member; }
 // Null: the caller has not met us yet.
 Thread* this_thread_if_any();

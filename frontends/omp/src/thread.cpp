@@ -1,9 +1,4 @@
-// thread.cpp: who the calling thread is.
-//
-// Asked at each call of code of gcc's, so it has to be quick. A ULT with an identity of its own, and a kernel thread, could keep
-// the answer in thread-local storage; a ULT without one shares that with others. So what is kept there says for which unit it is
-// good, and is believed only by that unit; the rest look into unit-local storage. Units end and others get their address: then
-// the epoch has changed.
+// thread.cpp: who the calling thread is (known.hpp), and the table of threads.
 #include "team.hpp"
 
 #include <pthread.h>
@@ -25,19 +20,19 @@
 
 namespace weft::omp {
 
+constinit std::atomic<uint64_t> known_epoch{1};
 constinit std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage] = {};
 
+}  // namespace weft::omp
+
+extern "C" {
+thread_local constinit weft::omp::Known weft_omp_known{nullptr, 0, nullptr};
+}
+
+namespace weft::omp {
 namespace {
 
-struct Known {
-  weft_unit_t unit;
-  uint64_t epoch;
-  Thread* thread;
-};
-thread_local Known known{nullptr, 0, nullptr};
 thread_local Thread* kernel_thread = nullptr;  // of one that runs no unit
-
-std::atomic<uint64_t> epoch{1};
 
 // ---- the table of threads
 
@@ -113,10 +108,10 @@ void drop_initial_team(Thread& thread) {
   thread.member = nullptr;
 }
 
-[[gnu::noinline]] Thread& meet(weft_unit_t unit) {
+[[gnu::noinline]] Thread& meet() {
   runtime_start();
   tool::start();
-  unit = weft_self();  // the main thread has become a unit by that
+  weft_unit_t unit = front::self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
   Thread* thread = thread_create();
   if (thread == nullptr) {
@@ -140,17 +135,14 @@ void drop_initial_team(Thread& thread) {
   return *thread;
 }
 
-[[gnu::noinline]] Thread* look_up_slow(weft_unit_t unit) {
-  if (unit == nullptr || !weft_is_ult(unit)) return kernel_thread;
-  auto* thread = static_cast<Thread*>(weft_key_get(unit_key()));
-  if (thread != nullptr) known = {unit, epoch.load(std::memory_order_relaxed), thread};
+// What is found is known from then on.
+[[gnu::noinline]] Thread* look_up(weft_unit_t unit) {
+  const bool is_ult = unit != nullptr && weft_is_ult(unit);
+  Thread* thread = is_ult ? static_cast<Thread*>(weft_key_get(unit_key())) : kernel_thread;
+  if (thread != nullptr && (is_ult || unit == nullptr)) {
+    weft_omp_known = {unit, known_epoch.load(std::memory_order_relaxed), thread};
+  }
   return thread;
-}
-
-[[gnu::always_inline]] inline Thread* look_up() {
-  const weft_unit_t unit = weft_self();
-  const bool same = known.unit == unit && known.epoch == epoch.load(std::memory_order_relaxed);
-  return __builtin_expect(same && known.thread != nullptr, 1) ? known.thread : look_up_slow(unit);
 }
 
 }  // namespace
@@ -178,7 +170,7 @@ Thread* thread_create() {
 void thread_release(Thread* thread) {
   llvm::forget_thread(*thread);
   blocks_drain(*thread);
-  epoch.fetch_add(1, std::memory_order_relaxed);
+  known_epoch.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock hold(table_lock);
   free_after()[static_cast<size_t>(thread->gtid)] = first_free;
   first_free = thread->gtid;
@@ -191,7 +183,7 @@ void thread_forget(Thread* thread) {
   if (tool::there()) {
     // Of a unit it may be whoever joins it that comes here, and whom the tool asks.
     Thread* caller = this_thread_if_any();
-    if (caller == nullptr) known = {weft_self(), epoch.load(std::memory_order_relaxed), thread};
+    if (caller == nullptr) weft_omp_known = {front::self(), known_epoch.load(std::memory_order_relaxed), thread};
     tool::root_ends(*thread, caller);
   }
   drop_initial_team(*thread);
@@ -200,28 +192,31 @@ void thread_forget(Thread* thread) {
     crowd_goes();
     pthread_setspecific(kernel_key(), nullptr);
   }
-  known.thread = nullptr;
+  weft_omp_known.thread = nullptr;
   thread_release(thread);
 }
 
 void thread_is(Thread* thread) {
   weft_key_set(unit_key(), thread);
-  known = {thread->unit, epoch.load(std::memory_order_relaxed), thread};
+  weft_omp_known = {thread->unit, known_epoch.load(std::memory_order_relaxed), thread};
 }
 
 void thread_is_no_more(Thread* thread) {
   weft_key_set(unit_key(), nullptr);
-  known.thread = nullptr;
+  weft_omp_known.thread = nullptr;
   thread->member = nullptr;
   thread_release(thread);
 }
 
-// Not inlined: who calls them may go on under another kernel thread, with other thread-local storage, and asks again.
-[[gnu::noinline]] Thread* this_thread_if_any() { return look_up(); }
+Thread* this_thread_if_any() {
+  const weft_unit_t unit = front::self();
+  Thread* thread = known_thread(unit);
+  return __builtin_expect(thread != nullptr, 1) ? thread : look_up(unit);
+}
 
-[[gnu::noinline]] Thread& this_thread() {
-  Thread* thread = look_up();
-  return __builtin_expect(thread != nullptr, 1) ? *thread : meet(nullptr);
+Thread& find_this_thread(weft_unit_t unit) {
+  Thread* thread = look_up(unit);
+  return thread != nullptr ? *thread : meet();
 }
 
 int threads_known() {
@@ -230,7 +225,7 @@ int threads_known() {
 }
 
 void threads_forget_all_but(Thread* keep) {
-  epoch.fetch_add(1, std::memory_order_relaxed);
+  known_epoch.fetch_add(1, std::memory_order_relaxed);
   first_free = -1;
   for (int i = 0; i < numbers_used; ++i) {
     if (keep != nullptr && i == keep->gtid) continue;

@@ -11,6 +11,7 @@ namespace weft::rt {
 
 extern "C" {
 thread_local bool weft_rt_on_klt = false;
+__attribute__((tls_model("initial-exec"), visibility("default"), alias("weft_rt_on_klt"))) extern thread_local bool weft_on_klt;
 }
 
 void klt_register_set(Klt* klt) noexcept {

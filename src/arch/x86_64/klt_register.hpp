@@ -41,6 +41,18 @@ void klt_register_hide() noexcept;
   return valid;
 }
 
+// The same for a library on top of this one, by the name that is exported: it goes with whatever copy of Weft the library's calls
+// go to, this one's own code with its own.
+[[gnu::always_inline]] inline bool klt_register_valid_abroad() noexcept {
+  bool valid;
+  void* offset;
+  asm volatile(
+      "movq weft_on_klt@gottpoff(%%rip), %[offset]\n\t"
+      "cmpb $0, %%fs:(%[offset])\n\t"
+      : [offset] "=&r"(offset), "=@ccne"(valid));
+  return valid;
+}
+
 // One field of the record. Precondition: klt_register_valid().
 template <size_t kOffset, class T>
 [[gnu::always_inline]] inline T klt_register_load() noexcept {
