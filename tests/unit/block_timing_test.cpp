@@ -58,7 +58,7 @@ TEST_P(BlockingAlone, BesideOthersWhoKeepTheCoreBusy) {
   std::vector<uint64_t> times;
   for (size_t round = 0; round < kRounds; ++round) {
     Pipe pipe;
-    uint64_t blocks_at = 0;
+    std::atomic<uint64_t> blocks_at{0};
     Call blocks([&] {
       blocks_at = weft_now();
       pipe.get();
