@@ -8,6 +8,7 @@
 #include "barrier.hpp"
 #include "omp/spawn.hpp"
 #include "region.hpp"
+#include "task_call.hpp"
 #include "task_end.hpp"
 
 namespace {

@@ -35,15 +35,17 @@ extern constinit std::atomic<uint64_t> known_epoch;
 [[gnu::always_inline]] inline Known known_here() {
 #if defined(__x86_64__)
   static_assert(sizeof(Known) == 24);
-  Known known;
+  weft_unit_t unit;
+  uint64_t epoch;
+  Thread* thread;
   void* offset;
   asm volatile(
       "movq weft_omp_known@gottpoff(%%rip), %[offset]\n\t"
       "movq %%fs:(%[offset]), %[unit]\n\t"
       "movq %%fs:8(%[offset]), %[epoch]\n\t"
       "movq %%fs:16(%[offset]), %[thread]\n\t"
-      : [offset] "=&r"(offset), [unit] "=&r"(known.unit), [epoch] "=&r"(known.epoch), [thread] "=r"(known.thread));
-  return known;
+      : [offset] "=&r"(offset), [unit] "=&r"(unit), [epoch] "=&r"(epoch), [thread] "=r"(thread));
+  return {unit, epoch, thread};
 #else
 #error "weft: OpenMP: no thread-local storage for this ISA yet"
 #endif
@@ -52,8 +54,9 @@ extern constinit std::atomic<uint64_t> known_epoch;
 // Null: nothing is known of this one.
 [[gnu::always_inline]] inline Thread* known_thread(weft_unit_t unit) {
   const Known known = known_here();
-  const bool same = known.unit == unit && known.epoch == known_epoch.load(std::memory_order_relaxed);
-  return __builtin_expect(same, 1) ? known.thread : nullptr;
+  if (__builtin_expect(known.unit != unit, 0)) return nullptr;
+  if (__builtin_expect(known.epoch != known_epoch.load(std::memory_order_relaxed), 0)) return nullptr;
+  return known.thread;
 }
 
 // The rest of this_thread().

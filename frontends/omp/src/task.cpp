@@ -404,9 +404,7 @@ bool task_best_at_once(Member& member) {
   return (task.flags & task_flag::kImplicit) == 0 && (task.parent->flags & task_flag::kImplicit) == 0;
 }
 
-namespace {
-
-[[gnu::noinline]] void run_called(Member& member, Task& task, void (*body)(void*), void* arg) {
+void call_seen(Member& member, Task& task, void (*body)(void*), void* arg) {
   tool::task_cleared(task);
   tool::task_made(member, task);
   const tool::Left left = tool::task_begins(member, task);
@@ -416,22 +414,24 @@ namespace {
   tool::task_ends(member, task, *task.parent, status_of(task), left);
 }
 
-}  // namespace
+Task* task_for_calls(Member& member, size_t bytes) {
+  Task* task = new (block_acquire(*member.thread, bytes)) Task;
+  task->parent = member.task;
+  task->bytes = static_cast<uint32_t>(bytes);
+  task->member = &member;
+  return task;
+}
 
-void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
-  Task* parent = member.task;
-  Task* task = parent->called;
-  if (__builtin_expect(task == nullptr, 0)) task = parent->called = task_for_calls(member, sizeof(Task));
-  inherit(*task, *parent, flags);
-  member.thread->stats.add(Stat::kTasksCalled);
-  if (const bool told = tool::there(); __builtin_expect(told, 0)) {
-    run_called(member, *task, body, arg);
-  } else {
-    member.task = task;
-    body(arg);
-    member.task = parent;
+bool call_leaves(Member& member, Task* task) {
+  const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
+  // Acquire, pairs with the additions in task_end.cpp.
+  if (simple && tasks_are_done(*task)) {
+    settle(*task);  // children that others have run
+    return false;
   }
-  if (!call_has_ended(member, task)) parent->called = nullptr;
+  count_child(*task->parent);
+  task_finish(*member.thread, task);
+  return true;
 }
 
 void task_again(Member&, Task* task) { task_flags_set(*task, task->flags | task_flag::kAgain); }

@@ -138,8 +138,6 @@ void task_end(Member& member, Task* task);
 void task_unused(Member& member, Task* task);
 // Asked once for each new task that need not wait for anything: whether it had better run at once.
 bool task_best_at_once(Member& member);
-// A new task that is nothing but a call, which is made at once. Flags: kUntied, kMergeable, kFinal.
-void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg);
 // It runs, and shall run once more after its body has returned.
 void task_again(Member& member, Task* task);
 

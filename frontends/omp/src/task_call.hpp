@@ -8,19 +8,13 @@
 #include "memory.hpp"
 #include "task_end.hpp"
 #include "team.hpp"
+#include "tool.hpp"
 
 namespace weft::omp {
 
-// What is so for as long as the parent lives.
-inline Task* task_for_calls(Member& member, size_t bytes) {
-  Task* task = new (block_acquire(*member.thread, bytes)) Task;
-  task->parent = member.task;
-  task->bytes = static_cast<uint32_t>(bytes);
-  task->member = &member;
-  return task;
-}
-
-// And what the next one has of the parent.
+// A descriptor for them, with what is so for as long as the parent, the member's task, lives.
+Task* task_for_calls(Member& member, size_t bytes);
+// What the next one has of the parent.
 inline void inherit(Task& task, const Task& parent, uint16_t flags) {
   TaskGroup* group = parent.group;
   task.home_group = group;
@@ -29,18 +23,34 @@ inline void inherit(Task& task, const Task& parent, uint16_t flags) {
   task.flags = static_cast<uint16_t>(flags | task_flag::kNoCancel | task_flag::kUndeferred | (parent.flags & task_flag::kFinal));
 }
 
-// The call has returned. True: nothing is left of it, and its descriptor may be the next one's. False: its parent counts it, and
-// it is freed when all has ended.
-inline bool call_has_ended(Member& member, Task* task) {
-  const bool simple = task->dependences == nullptr && task->icvs_own == nullptr;
-  // Acquire, pairs with the additions in task_end.cpp.
-  if (__builtin_expect(simple && tasks_are_done(*task), 1)) {
-    settle(*task);  // children that others have run
-    return true;
+// The call has returned. False: nothing is left of it, and its descriptor may be the next one's. True: its parent counts it, and it is
+// freed when all has ended.
+bool call_leaves(Member& member, Task* task);
+inline bool call_leaves_any(Member& member, Task* task) {
+  // Nothing has ever come of it.
+  const uint64_t any = reinterpret_cast<uintptr_t>(task->dependences) | reinterpret_cast<uintptr_t>(task->icvs_own) | task->deep |
+                       static_cast<uint64_t>(task->elsewhere.load(std::memory_order_acquire));
+  return __builtin_expect(any != 0, 0) && call_leaves(member, task);
+}
+
+// With a tool.
+void call_seen(Member& member, Task& task, void (*body)(void*), void* arg);
+
+// A new task that is nothing but a call, which is made at once. Flags: kUntied, kMergeable, kFinal.
+inline void task_call(Member& member, uint16_t flags, void (*body)(void*), void* arg) {
+  Task* parent = member.task;
+  Task* task = parent->called;
+  if (__builtin_expect(task == nullptr, 0)) task = parent->called = task_for_calls(member, sizeof(Task));
+  inherit(*task, *parent, flags);
+  member.thread->stats.add(Stat::kTasksCalled);
+  if (tool::there()) {
+    call_seen(member, *task, body, arg);
+  } else {
+    member.task = task;
+    body(arg);
+    member.task = parent;
   }
-  count_child(*task->parent);
-  task_finish(*member.thread, task);
-  return false;
+  if (call_leaves_any(member, task)) parent->called = nullptr;
 }
 
 // One after the other, in the same descriptor for as long as nothing is left of the one before. Without a tool.
@@ -68,7 +78,7 @@ class TaskCalls {
     member_.task = task_;
     run(task_);
     member_.task = parent;
-    if (!call_has_ended(member_, task_)) task_ = nullptr;
+    if (call_leaves_any(member_, task_)) task_ = nullptr;
   }
 
  private:

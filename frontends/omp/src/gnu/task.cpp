@@ -7,6 +7,7 @@
 #include "export.hpp"
 #include "gnu/depend.hpp"
 #include "gnu/taskgroup.hpp"
+#include "task_call.hpp"
 #include "task_end.hpp"
 #include "team.hpp"
 
