@@ -124,7 +124,7 @@ TEST(OmpLock, CriticalSectionsHaveTheLockInTheCompilersCell) {
   EXPECT_EQ(static_cast<void*>(&lock), cell);
   lock_acquire(lock);
   EXPECT_NE(&critical_lock(nullptr), &lock);
-  EXPECT_NE(&critical_lock(nullptr), &atomic_lock());
+  EXPECT_NE(&critical_lock(nullptr), &atomic_lock);
   lock_release(lock);
   EXPECT_EQ(std::count(std::begin(cell), std::end(cell), 0), 8);
 }

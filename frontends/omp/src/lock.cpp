@@ -18,7 +18,7 @@
 namespace weft::omp {
 namespace {
 
-constexpr unsigned kLocked = 1;
+constexpr unsigned kLocked = Lock::kLocked;
 constexpr unsigned kMark = 2;
 constexpr unsigned kPatience = 2;  // times that a waiter is passed over
 
@@ -148,13 +148,14 @@ bool is_callers(uint64_t seen, uint64_t owner) { return seen != 0 && (seen & kOw
 
 }  // namespace
 
-void lock_acquire(Lock& lock) {
-  if (!take_free(lock.word, kLocked)) acquire_slowly(lock.word, kLocked);
-}
+alignas(64) constinit Lock nameless_lock{};
+alignas(64) constinit Lock atomic_lock{};
+
+void lock_acquire_slowly(Lock& lock) { acquire_slowly(lock.word, kLocked); }
+
+void lock_release_slowly(Lock& lock) { release_slowly(lock.word); }
 
 bool lock_try(Lock& lock) { return lock.word.load(std::memory_order_relaxed) == 0 && take_free(lock.word, kLocked); }
-
-void lock_release(Lock& lock) { release(lock.word, kLocked); }
 
 int nest_acquire(NestLock& lock) {
   const uint64_t owner = caller();
@@ -177,16 +178,6 @@ int nest_release(NestLock& lock) {
   if (count_of(seen) > 1) return count_of(lock.word.fetch_sub(kOne, std::memory_order_relaxed)) - 1;
   release(lock.word, seen & ~uint64_t{kMark});
   return 0;
-}
-
-Lock& critical_lock(void* cell) {
-  static Lock nameless;
-  return cell != nullptr ? *static_cast<Lock*>(cell) : nameless;
-}
-
-Lock& atomic_lock() {
-  static Lock lock;
-  return lock;
 }
 
 }  // namespace weft::omp

@@ -18,10 +18,17 @@ void call_destroy(AnyLock& lock) {
 }
 
 template <ompt_mutex_t kind>
-void call_acquire(Lock& lock, unsigned hint = 0) {
-  if (tool::there()) tool::mutex_wanted(kind, &lock, hint);
+[[gnu::noinline, gnu::cold]] void acquire_seen(Lock& lock, unsigned hint, const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  tool::mutex_wanted(kind, &lock, hint);
   lock_acquire(lock);
-  if (tool::there()) tool::mutex_taken(kind, &lock);
+  tool::mutex_taken(kind, &lock);
+}
+
+// from, frame: WEFT_OMP_CALLER.
+template <ompt_mutex_t kind>
+[[gnu::always_inline]] inline void call_acquire(Lock& lock, unsigned hint, const void* from, void* frame) {
+  tool::there() ? acquire_seen<kind>(lock, hint, from, frame) : lock_acquire(lock);
 }
 
 inline bool call_try(Lock& lock) {
@@ -32,9 +39,15 @@ inline bool call_try(Lock& lock) {
 }
 
 template <ompt_mutex_t kind>
-void call_release(Lock& lock) {
+[[gnu::noinline, gnu::cold]] void release_seen(Lock& lock, const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
   lock_release(lock);
-  if (tool::there()) tool::mutex_left(kind, &lock);
+  tool::mutex_left(kind, &lock);
+}
+
+template <ompt_mutex_t kind>
+[[gnu::always_inline]] inline void call_release(Lock& lock, const void* from, void* frame) {
+  tool::there() ? release_seen<kind>(lock, from, frame) : lock_release(lock);
 }
 
 inline void call_acquire(NestLock& lock) {

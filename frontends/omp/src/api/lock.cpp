@@ -25,13 +25,11 @@ WEFT_OMP_API void omp_destroy_lock(Lock* lock) {
 }
 WEFT_OMP_LOCK(void, omp_destroy_lock, Lock)
 WEFT_OMP_API void omp_set_lock(Lock* lock) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_lock>(*lock);
+  call_acquire<ompt_mutex_lock>(*lock, 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_LOCK(void, omp_set_lock, Lock)
 WEFT_OMP_API void omp_unset_lock(Lock* lock) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_lock>(*lock);
+  call_release<ompt_mutex_lock>(*lock, WEFT_OMP_CALLER);
 }
 WEFT_OMP_LOCK(void, omp_unset_lock, Lock)
 WEFT_OMP_API int omp_test_lock(Lock* lock) {

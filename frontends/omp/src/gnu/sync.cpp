@@ -38,38 +38,32 @@ int flag_of(int which) {
 using namespace weft::omp;
 
 WEFT_OMP_API void GOMP_critical_start() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_critical>(critical_lock(nullptr));
+  call_acquire<ompt_mutex_critical>(critical_lock(nullptr), 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_critical_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_critical_end() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_critical>(critical_lock(nullptr));
+  call_release<ompt_mutex_critical>(critical_lock(nullptr), WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_critical_end, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_critical_name_start(void** cell) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_critical>(critical_lock(cell));
+  call_acquire<ompt_mutex_critical>(critical_lock(cell), 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_critical_name_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_critical_name_end(void** cell) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_critical>(critical_lock(cell));
+  call_release<ompt_mutex_critical>(critical_lock(cell), WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_critical_name_end, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_atomic_start() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_atomic>(atomic_lock());
+  call_acquire<ompt_mutex_atomic>(atomic_lock, 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_atomic_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_atomic_end() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_atomic>(atomic_lock());
+  call_release<ompt_mutex_atomic>(atomic_lock, WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_atomic_end, "GOMP_1.0")
 

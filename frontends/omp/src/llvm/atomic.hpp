@@ -58,7 +58,7 @@ T update(T* x, bool after, Change change) {
       }
     }
   } else {
-    Lock& lock = atomic_lock();
+    Lock& lock = atomic_lock;
     lock_acquire(lock);
     const T old_value = *x;
     const T new_value = change(old_value);

@@ -16,7 +16,7 @@ void combine_word(void* x, void* value, Combine combine) {
 }
 
 void combine_locked(void* x, void* value, Combine combine) {
-  Lock& lock = atomic_lock();
+  Lock& lock = atomic_lock;
   lock_acquire(lock);
   combine(x, x, value);
   lock_release(lock);
@@ -43,8 +43,8 @@ WEFT_OMP_API void __kmpc_atomic_20(Ident*, int, void* x, void* value, Combine f)
 WEFT_OMP_API void __kmpc_atomic_32(Ident*, int, void* x, void* value, Combine f) { combine_locked(x, value, f); }
 
 // What has no function of its own.
-WEFT_OMP_API void __kmpc_atomic_start() { lock_acquire(atomic_lock()); }
-WEFT_OMP_API void __kmpc_atomic_end() { lock_release(atomic_lock()); }
+WEFT_OMP_API void __kmpc_atomic_start() { lock_acquire(atomic_lock); }
+WEFT_OMP_API void __kmpc_atomic_end() { lock_release(atomic_lock); }
 
 // bool: whether x was e. val: what x was. cpt: `*seen` gets x where it was not e (bool), or x as it is afterwards (val).
 #define WEFT_OMP_ATOMIC_CAS(n, T)                                                                      \

@@ -27,12 +27,10 @@ WEFT_OMP_API void __kmpc_destroy_lock(Ident*, int32_t, void** cell) {
   call_destroy<ompt_mutex_lock>(lock_in(cell));
 }
 WEFT_OMP_API void __kmpc_set_lock(Ident*, int32_t, void** cell) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_lock>(lock_in(cell));
+  call_acquire<ompt_mutex_lock>(lock_in(cell), 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_API void __kmpc_unset_lock(Ident*, int32_t, void** cell) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_lock>(lock_in(cell));
+  call_release<ompt_mutex_lock>(lock_in(cell), WEFT_OMP_CALLER);
 }
 WEFT_OMP_API int __kmpc_test_lock(Ident*, int32_t, void** cell) {
   const tool::Entry entry(WEFT_OMP_CALLER);

@@ -125,16 +125,13 @@ WEFT_OMP_API void __kmpc_end_ordered(Ident*, int32_t gtid) {
 }
 
 WEFT_OMP_API void __kmpc_critical(Ident*, int32_t, CriticalName* name) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_critical>(critical_lock(name));
+  call_acquire<ompt_mutex_critical>(critical_lock(name), 0, WEFT_OMP_CALLER);
 }
 WEFT_OMP_API void __kmpc_critical_with_hint(Ident*, int32_t, CriticalName* name, uint32_t hint) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_acquire<ompt_mutex_critical>(critical_lock(name), hint);
+  call_acquire<ompt_mutex_critical>(critical_lock(name), hint, WEFT_OMP_CALLER);
 }
 WEFT_OMP_API void __kmpc_end_critical(Ident*, int32_t, CriticalName* name) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  call_release<ompt_mutex_critical>(critical_lock(name));
+  call_release<ompt_mutex_critical>(critical_lock(name), WEFT_OMP_CALLER);
 }
 
 WEFT_OMP_API void __kmpc_flush(Ident*) {
