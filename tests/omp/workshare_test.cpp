@@ -44,6 +44,22 @@ TEST(OmpLoop, EachIterationOnce) {
   }
 }
 
+TEST(OmpLoop, AThreadAloneHasAllInOnePieceButSectionsOneByOne) {
+  for (const Case& c : kCases) {
+    for (const bool sections : {false, true}) {
+      if (sections && (c.deal != Deal::kDynamic || c.chunk != 1)) continue;
+      int pieces = 0;
+      in_parallel(1, [&](Member& member) {
+        loop_begin(member, {.trip = 20, .chunk = c.chunk, .deal = c.deal, .sections = sections});
+        uint64_t first = 0, last = 0;
+        while (loop_next(member, &first, &last)) ++pieces;
+        loop_end(member);
+      });
+      EXPECT_EQ(pieces, sections ? 20 : 1);
+    }
+  }
+}
+
 TEST(OmpLoop, HugeOnesDoNotWrapAround) {
   for (const Deal deal : {Deal::kDynamic, Deal::kGuided, Deal::kStatic}) {
     std::atomic<uint64_t> sum{0};
@@ -81,10 +97,10 @@ TEST(OmpLoop, MembersMayRunAheadThroughMany) {
   EXPECT_EQ(done, expected);
 }
 
-TEST(OmpLoop, WhatIsOrderedIsInOrder) {
+void check_order(int threads) {
   for (const Case& c : kCases) {
     std::vector<uint64_t> order;
-    in_parallel(4, [&](Member& member) {
+    in_parallel(threads, [&](Member& member) {
       LoopSpec spec;
       spec.trip = 200;
       spec.deal = c.deal;
@@ -97,7 +113,6 @@ TEST(OmpLoop, WhatIsOrderedIsInOrder) {
           if (first % 3 == 0) continue;
           ordered_begin(member);
           order.push_back(first);
-          ordered_end(member);
         }
       }
       loop_end(member);
@@ -110,6 +125,11 @@ TEST(OmpLoop, WhatIsOrderedIsInOrder) {
     }
     EXPECT_EQ(at, order.size());
   }
+}
+
+TEST(OmpLoop, WhatIsOrderedIsInOrder) {
+  check_order(4);
+  check_order(1);
 }
 
 TEST(OmpLoop, DoacrossWaitsForWhatIsNamed) {

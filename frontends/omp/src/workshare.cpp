@@ -51,6 +51,7 @@ void share_free(Thread& thread, Share* share) {
 void wait_for_turn(Member& member) {
   Share& share = *member.share;
   const uint64_t mine = member.chunk_first;
+  if (share.turn.load(std::memory_order_acquire) >= mine) return;  // most often: it has had it since its piece began
   wait_until(member, Work::kNone, [&] {
     return share.turn.load(std::memory_order_acquire) >= mine || share.cancelled.load(std::memory_order_acquire) ||
            member.team->cancelled.load(std::memory_order_acquire);
@@ -62,6 +63,11 @@ void pass_turn(Member& member) {
   Share& share = *member.share;
   if (!share.spec.ordered || member.chunk_first == member.chunk_last) return;
   wait_for_turn(member);
+  if (member.team->n == 1) {
+    share.turn.store(member.chunk_last, std::memory_order_relaxed);
+    member.chunk_first = member.chunk_last;
+    return;
+  }
   share.turn.store(member.chunk_last, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with wait_for_turn()
   member.chunk_first = member.chunk_last;
   wake_all(*member.team);
@@ -77,13 +83,28 @@ bool next_static(Member& member, const LoopSpec& spec, uint64_t* first, uint64_t
     *first = num * share + (num < longer ? num : longer);
     *last = *first + share + (num < longer ? 1 : 0);
   } else {
-    const uint64_t pieces = spec.trip / spec.chunk + (spec.trip % spec.chunk != 0 ? 1 : 0);
-    if (pieces <= num || member.static_turn > (pieces - 1 - num) / n) return false;
-    *first = (member.static_turn * n + num) * spec.chunk;
+    // What does not fit in 64 bits lies behind the end.
+    uint64_t piece;
+    if (__builtin_mul_overflow(member.static_turn, n, &piece) || __builtin_add_overflow(piece, num, &piece) ||
+        __builtin_mul_overflow(piece, spec.chunk, first) || *first >= spec.trip) {
+      return false;
+    }
     *last = spec.trip - *first < spec.chunk ? spec.trip : *first + spec.chunk;
   }
   ++member.static_turn;
   return *first != *last;
+}
+
+// Nobody can tell in which pieces one thread has them, but a tool; and of sections each is asked for.
+bool comes_as_one(const Member& member, const LoopSpec& spec) {
+  return member.team->n == 1 && !spec.sections && !tool::there();
+}
+
+bool next_whole(Member& member, const LoopSpec& spec, uint64_t* first, uint64_t* last) {
+  if (member.static_turn++ != 0) return false;
+  *first = 0;
+  *last = spec.trip;
+  return spec.trip != 0;
 }
 
 bool next_dynamic(Share& share, uint64_t* first, uint64_t* last) {
@@ -213,11 +234,14 @@ bool loop_next(Member& member, uint64_t* first, uint64_t* last) {
   Share& share = *member.share;
   pass_turn(member);
   if (share.cancelled.load(std::memory_order_relaxed) || member.team->cancelled.load(std::memory_order_relaxed)) return false;
+  const LoopSpec& spec = share.spec;
   bool some = false;
-  switch (share.spec.deal) {
-    case Deal::kStatic: some = next_static(member, share.spec, first, last); break;
-    case Deal::kDynamic: some = next_dynamic(share, first, last); break;
-    case Deal::kGuided: some = next_guided(share, member.team->n, first, last); break;
+  if (comes_as_one(member, spec)) {
+    some = next_whole(member, spec, first, last);
+  } else if (spec.deal == Deal::kStatic) {
+    some = next_static(member, spec, first, last);
+  } else {
+    some = spec.deal == Deal::kDynamic ? next_dynamic(share, first, last) : next_guided(share, member.team->n, first, last);
   }
   if (!some) return false;
   member.chunk_first = *first;
@@ -231,15 +255,16 @@ void loop_end(Member& member) {
 }
 
 void ordered_begin(Member& member, bool in_loop) {
-  if (tool::there()) tool::mutex_wanted(ompt_mutex_ordered, member.team);
   if (in_loop && member.share->spec.ordered) wait_for_turn(member);
-  if (tool::there()) tool::mutex_taken(ompt_mutex_ordered, member.team);
 }
 
-// Its piece's end passes the turn on.
-void ordered_end(Member& member) {
-  if (tool::there()) tool::mutex_left(ompt_mutex_ordered, member.team);
+void ordered_begin_seen(Member& member, bool in_loop) {
+  tool::mutex_wanted(ompt_mutex_ordered, member.team);
+  ordered_begin(member, in_loop);
+  tool::mutex_taken(ompt_mutex_ordered, member.team);
 }
+
+void ordered_end_seen(Member& member) { tool::mutex_left(ompt_mutex_ordered, member.team); }
 
 bool cancel_loop(Member& member) {
   if (!device().cancel) return false;

@@ -61,13 +61,17 @@ struct Share {
 
 // Enters the construct. Only the first one's spec counts. True for whoever has made it.
 bool loop_begin(Member& member, const LoopSpec& spec);
-// The member's next iterations: [*first, *last). False: there are none left, or the loop is cancelled.
+// The member's next iterations: [*first, *last); all of them in a team of one, unless a tool is told of each piece. False: there are none
+// left, or the loop is cancelled.
 bool loop_next(Member& member, uint64_t* first, uint64_t* last);
 // Leaves it. There is no barrier in it.
 void loop_end(Member& member);
-// Waits until all iterations before the member's piece have done what is ordered, if the loop is.
+// Waits until all iterations before the member's piece have done what is ordered, if the loop is. The end of its piece passes the
+// turn on.
 void ordered_begin(Member& member, bool in_loop = true);
-void ordered_end(Member& member);
+// With a tool; it is told of the end as well.
+void ordered_begin_seen(Member& member, bool in_loop = true);
+void ordered_end_seen(Member& member);
 // doacross: iteration vec[0 … dims-1]. A wait for one outside of the space returns false, at once.
 void doacross_post(Member& member, const int64_t* vec);
 bool doacross_wait(Member& member, const int64_t* vec);

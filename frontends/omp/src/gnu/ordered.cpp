@@ -91,14 +91,24 @@ WEFT_OMP_API bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull i
 }
 WEFT_OMP_GNU(GOMP_loop_ull_ordered_start, "GOMP_5.0")
 
-WEFT_OMP_API void GOMP_ordered_start() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  ordered_begin(this_member());
+namespace {
+
+[[gnu::noinline, gnu::cold]] void start_seen(const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  ordered_begin_seen(this_member());
 }
+
+[[gnu::noinline, gnu::cold]] void end_seen(const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  ordered_end_seen(this_member());
+}
+
+}  // namespace
+
+WEFT_OMP_API void GOMP_ordered_start() { tool::there() ? start_seen(WEFT_OMP_CALLER) : ordered_begin(this_member()); }
 WEFT_OMP_GNU(GOMP_ordered_start, "GOMP_1.0")
 
 WEFT_OMP_API void GOMP_ordered_end() {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  ordered_end(this_member());
+  if (tool::there()) end_seen(WEFT_OMP_CALLER);
 }
 WEFT_OMP_GNU(GOMP_ordered_end, "GOMP_1.0")

@@ -112,16 +112,29 @@ WEFT_OMP_API void __kmpc_end_scope(Ident*, int32_t gtid, void*) {
   if (tool::there()) tool::work(member_of(gtid), ompt_work_scope, ompt_scope_end);
 }
 
+namespace {
+
+[[gnu::noinline, gnu::cold]] void ordered_seen(int32_t gtid, const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  Member& member = member_of(gtid);
+  ordered_begin_seen(member, member.loop_open);
+}
+
+[[gnu::noinline, gnu::cold]] void end_ordered_seen(int32_t gtid, const void* from, void* frame) {
+  const tool::Entry entry(from, frame);
+  ordered_end_seen(member_of(gtid));
+}
+
+}  // namespace
+
 // Outside of a loop there is nobody to wait for.
 WEFT_OMP_API void __kmpc_ordered(Ident*, int32_t gtid) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (tool::there()) return ordered_seen(gtid, WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
   ordered_begin(member, member.loop_open);
 }
 WEFT_OMP_API void __kmpc_end_ordered(Ident*, int32_t gtid) {
-  const tool::Entry entry(WEFT_OMP_CALLER);
-  Member& member = member_of(gtid);
-  ordered_end(member);
+  if (tool::there()) end_ordered_seen(gtid, WEFT_OMP_CALLER);
 }
 
 WEFT_OMP_API void __kmpc_critical(Ident*, int32_t, CriticalName* name) {
