@@ -176,7 +176,11 @@ bool look(Scout& scout) noexcept {
   scout.stamp = sight.stamp;
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
-  if (sight.asleep) see_to_it(scout, klt, sight, unchanged);
+  if (sight.asleep) {
+    see_to_it(scout, klt, sight, unchanged);
+  } else {
+    scout.alone = 0;
+  }
   note_company(scout, klt, now);
   scout.klt = klt;
   return true;
