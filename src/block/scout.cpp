@@ -33,6 +33,8 @@ namespace {
 // Looks at which nothing has changed, one after the other: the carrier runs on another core, or cannot be taken just now.
 constexpr unsigned kPatience = 16;
 constexpr uint64_t kNapNs = 100'000, kLongestNapNs = 1'600'000;
+// Beside others, and a carrier that computes: no more than 160 looks a second.
+constexpr uint64_t kLongestNapInCompanyNs = 6'400'000;
 // Whoever makes spares would have made one, if it could.
 constexpr uint64_t kAloneNs = 10'000'000;
 // Between two looks: somebody else has had the core.
@@ -82,6 +84,7 @@ struct Scout {
   uint64_t ready = 0;    // since when it has had a use for the core; 0: not known
   uint64_t ran = 0;      // the CPU time of that KLT at the last look, if somebody had had the core for long by then
   bool in_company = false;  // others than the carrier, as far as one knows
+  uint64_t nap_in_company = kNapNs;  // the next one, in that case
 };
 
 // sched_setattr()'s, which not every C library has.
@@ -177,6 +180,7 @@ bool look(Scout& scout) noexcept {
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
   if (sight.asleep) {
+    scout.nap_in_company = kNapNs;
     see_to_it(scout, klt, sight, unchanged);
   } else {
     scout.alone = 0;
@@ -208,8 +212,9 @@ void watch_over(Scout& scout) noexcept {
     return;
   }
   if (scout.in_company) {
-    futex_wait_for(post.state, kPostLooks, kNapNs);
-    scout.ready = scout.seen + kNapNs;
+    futex_wait_for(post.state, kPostLooks, scout.nap_in_company);
+    scout.ready = scout.seen + scout.nap_in_company;
+    scout.nap_in_company = std::min(2 * scout.nap_in_company, kLongestNapInCompanyNs);
   } else if (scout.same < kPatience) {
     scout.ready = scout.seen;
     sched_yield();
