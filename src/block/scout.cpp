@@ -83,7 +83,9 @@ struct Scout {
   uint64_t nap = kNapNs;  // the next one
   uint64_t ready = 0;    // since when it has had a use for the core; 0: not known
   uint64_t ran = 0;      // the CPU time of that KLT at the last look, if somebody had had the core for long by then
+  uint64_t changes = 0;  // of the worker's KLT by then
   bool in_company = false;  // others than the carrier, as far as one knows
+  bool guessed = false;     // that, beside a carrier that did not sleep
   uint64_t nap_in_company = kNapNs;  // the next one, in that case
 };
 
@@ -140,13 +142,24 @@ bool is_awake(const Worker* worker) noexcept {
          worker->asleep.load(std::memory_order_seq_cst) == Sleep::kAwake;
 }
 
-// Who has had the core since the scout had a use for it? One that idles is the scout's at once.
-void note_company(Scout& scout, const Klt* klt, uint64_t now) noexcept {
-  const uint64_t away = scout.ready != 0 ? now - scout.ready : 0;
-  const uint64_t before = klt == scout.klt ? scout.ran : 0;
-  scout.ran = away >= kLongAwayNs ? cpu_ns_of(klt->tid.load(std::memory_order_relaxed)) : 0;
-  const bool carrier_had_it = before != 0 && scout.ran >= before + away - away / 8;
-  scout.in_company = away >= kLongAwayNs && !carrier_had_it;
+// Who has had the core since the scout had a use for it? One that idles is the scout's at once. If the worker has changed its KLT since
+// the last look, nobody knows. One that sleeps is about to be replaced, so a nap costs nothing; beside one that does not
+// there is one nap, after which it may be the same still. Not more: ticks may change the KLTs of a worker all the time, with nobody
+// else there, and who sleeps misses the block.
+void note_company(Scout& scout, const Klt* klt, bool asleep, uint64_t now) noexcept {
+  const uint64_t away = scout.ready != 0 && now > scout.ready ? now - scout.ready : 0;
+  const uint64_t changes = scout.worker->stats.handovers.load(std::memory_order_relaxed);
+  const uint64_t before = klt == scout.klt && changes == scout.changes ? scout.ran : 0;
+  scout.changes = changes;
+  const bool guesses = scout.guessed;
+  scout.ran = 0;
+  scout.in_company = scout.guessed = false;
+  if (away >= kLongAwayNs) {
+    scout.ran = cpu_ns_of(klt->tid.load(std::memory_order_relaxed));
+    scout.in_company = before != 0 ? scout.ran < before + away - away / 8 : asleep || !guesses;
+    scout.guessed = before == 0 && !asleep;
+  }
+  if (!scout.in_company) scout.nap_in_company = kNapNs;
 }
 
 // The carrier sleeps.
@@ -185,7 +198,7 @@ bool look(Scout& scout) noexcept {
   } else {
     scout.alone = 0;
   }
-  note_company(scout, klt, now);
+  note_company(scout, klt, sight.asleep, now);
   scout.klt = klt;
   return true;
 }
