@@ -63,11 +63,6 @@ void pass_turn(Member& member) {
   Share& share = *member.share;
   if (!share.spec.ordered || member.chunk_first == member.chunk_last) return;
   wait_for_turn(member);
-  if (member.team->n == 1) {
-    share.turn.store(member.chunk_last, std::memory_order_relaxed);
-    member.chunk_first = member.chunk_last;
-    return;
-  }
   share.turn.store(member.chunk_last, std::memory_order_seq_cst);  // W2 of wait.hpp; release, pairs with wait_for_turn()
   member.chunk_first = member.chunk_last;
   wake_all(*member.team);
