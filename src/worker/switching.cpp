@@ -162,11 +162,8 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
 [[gnu::always_inline]] inline void prefetch_next(const Lane& lane) noexcept {
   const uint32_t head = lane.ring_head.load(std::memory_order_relaxed);
   if (const Unit* next = lane.slots[head & lane.mask]) {
-    const auto* frame = static_cast<const char*>(next->context.sp);
-    __builtin_prefetch(frame, 1);
-    __builtin_prefetch(frame + 64, 1);
-    __builtin_prefetch(frame + 128, 1);
-    __builtin_prefetch(frame + 192, 1);
+    const auto frame = reinterpret_cast<uintptr_t>(next->context.sp);  // null if it has not begun
+    for (uintptr_t line = 0; line < 256; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(frame + line), 1);
   }
   if (const Unit* second = lane.slots[(head + 1) & lane.mask]) {
     __builtin_prefetch(second, 1);

@@ -196,7 +196,7 @@ void run_units(Way way, std::vector<Job>& jobs, uint32_t round) {
   std::vector<weft_unit_t> units(jobs.size());
   const auto create = way == Way::kTasklet ? weft_tasklet_create : weft_ult_create;
   for (size_t i = 0; i < jobs.size(); ++i) {
-    const weft_unit_attr_t attr = attr_of(way, memory.get() + i * kMemory);
+    const weft_unit_attr_t attr = attr_of(way, memory ? memory.get() + i * kMemory : nullptr);
     need(create(work, &jobs[i], &attr, &units[i]) == WEFT_OK);
   }
   if (round % 3 == 2) weft_yield();
