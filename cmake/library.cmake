@@ -84,9 +84,9 @@ function(weft_configure target hwloc)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
 endfunction()
 
-# Builds that are for tests alone read these once. What a source file forgets to include the others find.
+# Builds that are for tests alone read these once. What a source file forgets to include the release build finds.
 function(weft_read_headers_once target)
-  if(NOT WEFT_SHARED)
+  if(WEFT_TEST_FILES)
     target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <cstdint> <cstdio> <cstring> <memory> <mutex> <string>
       <string_view> <utility> <vector>)
   endif()
@@ -147,6 +147,7 @@ if(WEFT_SHARED)
   add_library(weft_shared SHARED ${WEFT_SOURCES} ${WEFT_INTERCEPT})
   add_library(weft::weft ALIAS weft_shared)
   weft_configure(weft_shared PRIVATE)
+  weft_read_headers_once(weft_shared)
   set(map ${PROJECT_SOURCE_DIR}/src/weft.map)
   target_link_options(weft_shared PRIVATE -Wl,--version-script=${map} -Wl,-z,defs -Wl,-z,now
                       -Wl,-z,nodelete)  # its workers may be running when it is closed: docs/process.md
