@@ -6,7 +6,7 @@
 // on at any moment as well, between any two steps, and is judged at its end.
 //
 // Each access to a word that others write is a step; all of them are sequentially consistent in the code, or under a
-// lock. Heaps: how many are armed, for each worker and time. A worker that runs units polls now and then as
+// lock. What is read and written under the lock only (watcher) needs no step of its own. Heaps: how many are armed, for each worker and time. A worker that runs units polls now and then as
 // well; that only helps, and is left out, as is everything that park_wake.pml is about: here units stay where they
 // are made ready.
 
@@ -33,7 +33,6 @@
 #define END 3        // of time
 #endif
 
-#define KLTS (WORKERS + GIVES)
 #define NEVER (END + 1)
 #define AT(v, d) armed[(v) * NEVER + (d)]
 
@@ -43,10 +42,7 @@ byte ready[WORKERS];
 // struct Worker
 bit park[WORKERS];
 bit asleep[WORKERS];
-byte until[WORKERS];          // when the kernel wakes it
 bit computes[WORKERS];        // guard down, for ever
-// struct Klt
-bit note[KLTS];               // attention::kTimer
 // struct Watch
 bit lock;
 byte watcher[2];              // NEVER: nobody
@@ -54,7 +50,7 @@ byte wakes_at[2];
 // struct Runtime
 byte sleepers;
 
-byte arms = ARMS, gives = GIVES, wakes = WAKES, spare_klt = WORKERS;
+byte arms = ARMS, gives = GIVES, wakes = WAKES;
 
 #define NOBODY WORKERS
 
@@ -110,7 +106,7 @@ inline arm(deadline) {
   :: hit && seen ->
      is_watched(deadline);
      if
-     :: !hit -> note[k] = 1
+     :: !hit -> note = 1
      :: else
      fi
   :: else
@@ -137,7 +133,7 @@ inline wake_any_sleeper() {
 
 // timers_news(): the guard is lowered, and something runs.
 inline timers_news() {
-  note[k] = 0;
+  note = 0;
   look_at_heaps();
   if
   :: first < NEVER && sleepers > 0 ->
@@ -161,25 +157,30 @@ inline timers_watch() {
   :: else
   fi;
 #endif
-  atomic { !lock -> lock = 1 };
+  atomic {
+    !lock -> lock = 1;
 #ifndef LOOK_BEFORE_COUNTING
+    hit = (!hit && first < NEVER && !(first < wakes_at[0] && first < wakes_at[1]))
+  };
   if
-  :: !hit && first < NEVER && !(first < wakes_at[0] && first < wakes_at[1]) -> look_at_heaps()
+  :: hit -> look_at_heaps()
   :: else
   fi;
+#else
+  };
 #endif
   hit = 0;
   d_step {
     v = (wakes_at[0] < wakes_at[1] -> 1 : 0);
-    until[w] = NEVER;
+    until = NEVER;
     if
-    :: first < wakes_at[0] && first < wakes_at[1] -> until[w] = first
-    :: !(first < wakes_at[0] && first < wakes_at[1]) && second < wakes_at[v] -> until[w] = second
+    :: first < wakes_at[0] && first < wakes_at[1] -> until = first
+    :: !(first < wakes_at[0] && first < wakes_at[1]) && second < wakes_at[v] -> until = second
     :: else
     fi
   };
   if
-  :: until[w] < NEVER -> watcher[v] = w; wakes_at[v] = until[w]
+  :: until < NEVER -> d_step { watcher[v] = w; wakes_at[v] = until }
   :: else
   fi;
   lock = 0;
@@ -191,11 +192,11 @@ inline timers_unwatch() {
 #ifndef KEEP_WATCH
   atomic { !lock -> lock = 1 };
   if
-  :: watcher[0] == w -> watcher[0] = NOBODY; wakes_at[0] = NEVER
+  :: d_step { watcher[0] == w -> watcher[0] = NOBODY; wakes_at[0] = NEVER }
   :: else
   fi;
   if
-  :: watcher[1] == w -> watcher[1] = NOBODY; wakes_at[1] = NEVER
+  :: d_step { watcher[1] == w -> watcher[1] = NOBODY; wakes_at[1] = NEVER }
   :: else
   fi;
   lock = 0
@@ -237,11 +238,11 @@ inline sleep_until_woken() {
 end_asleep:
      if
      :: park[w] -> seen = 1
-     :: until[w] <= now -> seen = 0
+     :: until <= now -> seen = 0
      fi
   fi;
   if
-  :: until[w] < NEVER -> timers_unwatch()
+  :: until < NEVER -> timers_unwatch()
   :: else
   fi;
   if
@@ -258,7 +259,7 @@ end_asleep:
 #elif defined(NO_NOTE_WHEN_WOKEN)
   hit = !seen;
 #elif defined(NOTES_BY_WATCHES_ONLY)
-  hit = (until[w] < NEVER);
+  hit = (until < NEVER);
 #elif defined(NO_NOTE_AT_RETRACTION)
   hit = !early;
 #else
@@ -266,34 +267,34 @@ end_asleep:
 #endif
   look_at_heaps();  // timers_pending()
   d_step {
-    note[k] = (note[k] || (hit && first < NEVER));
+    note = (note || (hit && first < NEVER));
     hit = 0;
     early = 0;
     seen = 0;
     first = 0;
     second = 0;
-    until[w] = NEVER
+    until = NEVER
   }
 }
 
-// give_worker()
+// give_worker(): what runs the worker is another KLT from here on, one without a note.
 inline give() {
-  to = spare_klt;
-  spare_klt++;
-#ifndef NOTE_STAYS_BEHIND
-  note[to] = note[k];
+#ifdef NOTE_STAYS_BEHIND
+  note = 0
+#else
+  skip  // which is told
 #endif
-  k = to;
-  to = 0
 }
 
 proctype Worker(byte w) {
-  byte k = w, v, d, n, t, first, second, to;
+  byte v, d, n, t, first, second;
   bit hit, seen, early;
+  bit note;            // struct Klt, of the one that has the worker: attention::kTimer; nobody else touches it
+  byte until = NEVER;  // when the kernel wakes it
 
 next_unit:
   do
-  :: ready[w] > 0 -> break
+  :: atomic { ready[w] > 0 -> ready[w]-- }; break
   :: else ->
      timers_poll_all();
      if
@@ -301,14 +302,13 @@ next_unit:
      :: else
      fi
   od;
-  ready[w]--;
   if
   :: atomic { gives > 0 -> gives-- }; give()
   :: true
   fi;
   // guard_leave()
   if
-  :: note[k] -> timers_news()
+  :: note -> timers_news()
   :: else
   fi;
   if
@@ -401,11 +401,6 @@ end:
 init {
   byte v;
   atomic {
-    do
-    :: v < WORKERS -> until[v] = NEVER; v++
-    :: else -> break
-    od;
-    v = 0;
     watcher[0] = NOBODY;
     watcher[1] = NOBODY;
     wakes_at[0] = NEVER;
