@@ -119,7 +119,7 @@ TEST(FrontWorkers, UnitsStayWithTheirPool) {
 struct Mover : front::FrontHooks {
   weft_pool_t to = nullptr;
   int moves = 0;
-  int drops = 0;
+  std::atomic<int> drops = 0;
   Mover() {
     move = [](weft_unit_t unit, front::FrontHooks* hooks) {
       auto* self = static_cast<Mover*>(hooks);
@@ -160,16 +160,14 @@ TEST_F(Front, MovesAreCarriedOutWhereAUnitIsPickedOrYields) {
   front::UnitWish wish;
   wish.hooks = &mover;
   wish.detached = true;
-  std::atomic<bool> done = false;
   Call call([&] {
     front::request_move(weft_self());
     EXPECT_EQ(weft_worker_self(), weft_worker_get(0));
     weft_yield();
     EXPECT_EQ(weft_worker_self(), other.worker);
-    done = true;
   });
   static_cast<void>(make(call, lane(), wish));
-  EXPECT_TRUE(wait_until([&] { return done.load(); }));
+  EXPECT_TRUE(wait_until([&] { return mover.drops == 1; }));
 }
 
 TEST_F(Front, SwitchesToAChosenOne) {
