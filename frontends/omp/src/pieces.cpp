@@ -54,16 +54,14 @@ void drop_range(Task* task) {
 
 // False: there is no place in the queue.
 bool queue_range(Member& member, Pieces& pieces, uint64_t first, uint64_t last) {
+  if (queue_is_full(member)) return false;
   Task* task = task_create(member, {.run = run_range, .drop = drop_range}, sizeof(Range));
+  member.thread->stats.take_back(Stat::kTasks);  // it is none of the program's
   range_of(task) = {&pieces, first, last};
   pieces.references.fetch_add(1, std::memory_order_relaxed);
-  if (queue_push(member, task)) {
-    member.thread->stats.take_back(Stat::kTasks);  // it is none of the program's
-    return true;
-  }
-  range_of(task).last = first;
-  task_unused(member, task);
-  return false;
+  count_task(*task);
+  queue_push(member, task);
+  return true;
 }
 
 // The second half is queued.
@@ -111,6 +109,7 @@ void share(Member& member, Pieces& pieces, uint64_t first, uint64_t last) {
 // It goes on when all ranges are queued.
 void defer(Member& member, Pieces& pieces) {
   pieces.whole = task_create(member, {.flags = task_flag::kDetachable});
+  count_task(*pieces.whole);
   member.thread->stats.take_back(Stat::kTasks);
   pieces.left.store(pieces.count, std::memory_order_relaxed);
   Task* maker = std::exchange(member.task, pieces.whole);

@@ -222,8 +222,6 @@ Task* task_create(Member& member, const TaskWish& wish, size_t payload_bytes) {
   Task* task = new (block_acquire(thread, bytes)) Task;
   if (const void* ahead = block_ahead(thread, bytes)) prefetch_task(ahead);
   task->parent = parent;
-  task->home_group = parent->group;
-  task->group = parent->group;
   task->run = wish.run;
   task->drop = wish.drop;
   task->bytes = static_cast<uint32_t>(bytes);
@@ -232,7 +230,6 @@ Task* task_create(Member& member, const TaskWish& wish, size_t payload_bytes) {
   task->member = &member;
   task->icvs = parent->icvs;
   if ((parent->flags & task_flag::kFinal) != 0) task->flags |= task_flag::kFinal | task_flag::kUndeferred;
-  count_child(*parent);
   if (tool::there()) tool::task_cleared(*task);
   return task;
 }
@@ -309,6 +306,7 @@ void start(Member& member, Task* task) {
 }  // namespace
 
 void task_defer(Member& member, Task* task) {
+  count_task(*task);
   if (tool::there()) tool::task_made(member, *task);
   if (queue_push(member, task)) return;
   member.thread->stats.add(Stat::kTasksAtOnce);
@@ -317,11 +315,13 @@ void task_defer(Member& member, Task* task) {
 
 // Flat: it is on the path of each task.
 [[gnu::flatten]] void task_start(Member& member, Task* task) {
+  count_task(*task);
   if (tool::there()) tool::task_made(member, *task);
   start(member, task);
 }
 
 void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
+  count_task(*task);
   if (tool::there()) tool::task_made(member, *task, n, depends);
   if (n == 0) {
     start(member, task);
@@ -345,6 +345,7 @@ void task_start(Member& member, Task* task, size_t n, const Depend* depends) {
 }
 
 void task_begin(Member& member, Task* task, size_t n, const Depend* depends) {
+  count_task(*task);
   task->flags |= task_flag::kNoCancel | task_flag::kUndeferred;
   if (tool::there()) tool::task_made(member, *task, n, depends);
   if (n != 0) {
@@ -364,6 +365,7 @@ void task_end(Member& member, Task* task) {
 
 void task_unused(Member& member, Task* task) {
   member.thread->stats.take_back(Stat::kTasks);
+  count_task(*task);
   task->flags |= task_flag::kNoCancel;
   task->member = &member;
   task_finish(*member.thread, task);

@@ -61,7 +61,7 @@ inline constexpr uint16_t kNoCancel = 512;  // it has begun: cancel taskgroup do
 struct alignas(64) Task {
   // What others read, of their tasks' parent too. constant
   Task* parent = nullptr;
-  TaskGroup* home_group = nullptr;  // the group that it was made in; null: none. Counted there if that is its parent's
+  TaskGroup* home_group = nullptr;  // the group that it was started in; null: none. Counted there if that is its parent's
   void (*run)(Task* task) = nullptr;   // the body; the ABI layer's
   void (*drop)(Task* task) = nullptr;  // before it is freed, also where it has not run; null: nothing
   uint32_t bytes = 0;              // of the whole

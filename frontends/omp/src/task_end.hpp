@@ -55,6 +55,14 @@ inline void count_child(Task& parent) {
   if (parent.group != nullptr && parent.group->owner == &parent) ++parent.group->deep;
 }
 
+// A task counts from when it is started: what the program does while it makes one, in constructors, may wait for its others.
+inline void count_task(Task& task) {
+  Task& parent = *task.parent;
+  task.home_group = parent.group;
+  task.group = parent.group;
+  count_child(parent);
+}
+
 // Whether the innermost group, or a region around it, has been cancelled.
 inline bool group_cancelled(const Member& member) {
   if (member.team->cancelled.load(std::memory_order_relaxed)) return true;

@@ -20,6 +20,43 @@ int thrower(int i) {
   return std::vector<int>(10).at(static_cast<size_t>(i % 4 == 0 ? 100 : 1));
 }
 
+// A copy of it, as a task's own, makes tasks while that task is being made.
+struct Busy {
+  int value = 0;
+  explicit Busy(int v) : value(v) {}
+  Busy(const Busy& from) : value(from.value) {
+    int one = 0, two = 0;
+#pragma omp task shared(one)
+    one = value;
+#pragma omp task shared(two) untied
+    {
+#pragma omp task shared(two)
+      two = value;
+#pragma omp taskwait
+    }
+#pragma omp taskwait
+    CHECK(one == value && two == value);
+  }
+};
+
+void tasks_within_the_making() {
+  for (int threads : {1, 2, 5}) {
+    std::atomic<int> sum = 0;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+    for (int i = 0; i < 200; ++i) {
+      const Busy busy(i);
+#pragma omp task firstprivate(busy) shared(sum)
+      {
+        const Busy inner(busy);
+#pragma omp task firstprivate(inner) shared(sum)
+        sum += inner.value;
+      }
+    }
+    CHECK(sum == 199 * 100);
+  }
+}
+
 // Thrown and caught inside of a region, a task, a loop; others run while it is handled.
 void exceptions() {
   int caught = 0, returned = 0;
@@ -181,6 +218,7 @@ void standard_locks() {
 int main() {
   omp_set_max_active_levels(3);
   exceptions();
+  tasks_within_the_making();
   objects();
   own_threads();
   standard_locks();
