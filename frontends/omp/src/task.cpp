@@ -81,7 +81,9 @@ bool queue_task(Member& member, Task* task) {
     queue_priority(member, task);
     return true;
   }
-  return !task_best_at_once(member) && queue_push(member, task);
+  const bool asked = (task->flags & task_flag::kAsked) != 0;
+  const bool at_once = asked ? (task->flags & task_flag::kAtOnce) != 0 : task_best_at_once(member);
+  return !at_once && queue_push(member, task);
 }
 
 // So many at a time: each look goes through all of them. What is behind them in the queue its owner gets to by itself.
@@ -246,6 +248,11 @@ namespace {
 
 }  // namespace
 
+void run_one_child(Member& member) {
+  Task* child = queue_pop(member, true);
+  if (child != nullptr) run_inline(member, child);
+}
+
 void task_execute(Member& member, Task* task) {
   Task* before = member.task;
   task->member = &member;
@@ -259,9 +266,7 @@ void task_execute(Member& member, Task* task) {
       task->run(task);
       if (__builtin_expect((task->flags & task_flag::kAgain) == 0, 1)) break;
       task_flags_set(*task, task->flags & ~task_flag::kAgain);
-      // It may let others run between its parts: those that it has made, where nothing has to be searched for them.
-      Task* child = task->children != 0 ? queue_pop(member, true) : nullptr;
-      if (child != nullptr) run_inline(member, child);
+      if (task->children != 0) run_one_child(member);
     }
     member.task = before;
     if (__builtin_expect(told, 0)) tool::task_ends(member, *task, *before, status_of(*task), left);
@@ -422,6 +427,13 @@ Task* task_for_calls(Member& member, size_t bytes) {
   task->bytes = static_cast<uint32_t>(bytes);
   task->member = &member;
   return task;
+}
+
+void call_becomes_task(Member& member, Task* task, void (*run)(Task* task)) {
+  member.thread->stats.add(Stat::kTasks);
+  task->run = run;
+  task->flags &= static_cast<uint16_t>(~task_flag::kNoCancel);
+  if (!tasks_are_included(member)) task->flags &= static_cast<uint16_t>(~task_flag::kUndeferred);
 }
 
 bool call_leaves(Member& member, Task* task) {

@@ -54,6 +54,8 @@ inline constexpr uint16_t kUndeferred = 16;
 inline constexpr uint16_t kDetachable = 32;
 inline constexpr uint16_t kAgain = 64;     // set while it runs: it shall run once more (untied parts of clang's)
 inline constexpr uint16_t kEnded = 128;    // its body has ended, and it waits for descendants
+inline constexpr uint16_t kAsked = 256;    // task_best_at_once() has been, for it; the answer:
+inline constexpr uint16_t kAtOnce = 1024;
 inline constexpr uint16_t kNoCancel = 512;  // it has begun: cancel taskgroup does not drop it
 }  // namespace task_flag
 
@@ -140,6 +142,8 @@ void task_unused(Member& member, Task* task);
 bool task_best_at_once(Member& member);
 // It runs, and shall run once more after its body has returned.
 void task_again(Member& member, Task* task);
+// In between it may let others run: one that it has made, where nothing has to be searched for it.
+void run_one_child(Member& member);
 
 // Whether a new task would be an included one: its parent is final.
 bool tasks_are_included(const Member& member);

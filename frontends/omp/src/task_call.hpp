@@ -53,6 +53,42 @@ inline void task_call(Member& member, uint16_t flags, void (*body)(void*), void*
   if (call_leaves_any(member, task)) parent->called = nullptr;
 }
 
+// The same in steps, for who writes arguments into the payload: until it is called the descriptor is the writer's, who may make
+// other tasks meanwhile. task_best_at_once() has said so. Without a tool.
+inline Task* call_prepare(Member& member, uint16_t flags, size_t payload_bytes) {
+  const size_t bytes = sizeof(Task) + payload_bytes;
+  Task* parent = member.task;
+  Task* task = parent->called;
+  if (__builtin_expect(task != nullptr && task->bytes >= bytes, 1)) {
+    parent->called = nullptr;
+  } else {
+    task = task_for_calls(member, bytes);
+  }
+  inherit(*task, *parent, flags | task_flag::kAsked | task_flag::kAtOnce);
+  return task;
+}
+inline bool is_prepared_call(const Task* task) { return (task->flags & task_flag::kAtOnce) != 0; }
+// The caller does it, between these two.
+inline void call_begin(Member& member, Task* task) {
+  Task* parent = member.task;
+  if (__builtin_expect(parent->called != nullptr, 0)) calls_release(member.thread, *parent);
+  parent->called = task;
+  member.thread->stats.add(Stat::kTasksCalled);
+  member.task = task;
+}
+inline void call_end(Member& member, Task* task) {
+  Task* parent = task->parent;
+  member.task = parent;
+  if (call_leaves_any(member, task)) parent->called = nullptr;
+}
+// It is not called at all.
+inline void call_drop(Member& member, Task* task) {
+  if (member.task->called != nullptr) calls_release(member.thread, *member.task);
+  member.task->called = task;
+}
+// It is to be a task like others, which is started as those are.
+void call_becomes_task(Member& member, Task* task, void (*run)(Task* task));
+
 // One after the other, in the same descriptor for as long as nothing is left of the one before. Without a tool.
 class TaskCalls {
  public:

@@ -127,7 +127,11 @@ void tell_ends(Thread& thread) {
 
 void calls_release(Thread* thread, Task& parent) {
   Task* task = std::exchange(parent.called, nullptr);
-  while (task != nullptr) block_release(thread, std::exchange(task, task->called), sizeof(Task));
+  while (task != nullptr) {
+    Task* next = task->called;
+    block_release(thread, task, task->bytes);
+    task = next;
+  }
 }
 
 void settle_slow(Task& task, int64_t all) {

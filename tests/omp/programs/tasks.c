@@ -54,6 +54,56 @@ static void clauses(void) {
   CHECK(result == 1597 && count == 101 && in_final == 20);
 }
 
+/* Tasks of very different sizes in turns, one within the other, some of which leave tasks behind. */
+static int left;
+static int sizes(int depth) {
+  int sum[3] = {0, 0, 0};
+  if (depth == 0) return 1;
+  for (int i = 0; i < 3; ++i) {
+    char small[8], large[700];
+    memset(small, depth, sizeof small);
+    memset(large, i, sizeof large);
+    if (i == 1) {
+#pragma omp task shared(sum) firstprivate(small, i, depth) untied
+      sum[i] = sizes(depth - 1) + (small[7] != depth);
+    } else {
+#pragma omp task shared(sum) firstprivate(large, i, depth)
+      {
+        sum[i] = sizes(depth - 1) + (large[699] != i) + (large[0] != i);
+#pragma omp task
+        COUNT(left);
+      }
+    }
+  }
+#pragma omp task if (depth % 2)
+  {
+#pragma omp task
+    COUNT(left);
+  }
+#pragma omp taskgroup
+  {
+#pragma omp task
+    {
+#pragma omp task untied
+      COUNT(left);
+    }
+  }
+#pragma omp taskwait
+  return sum[0] + sum[1] + sum[2];
+}
+
+static void of_sizes(void) {
+  int all = 0;
+  left = 0;
+#pragma omp parallel
+#pragma omp single
+  {
+#pragma omp task shared(all)
+    all = sizes(6);
+  }
+  CHECK(all == 729 && left == 4 * 364);
+}
+
 static void many(void) {
   int count = 0;
 #pragma omp parallel
@@ -375,6 +425,7 @@ int main(void) {
       omp_set_max_active_levels(levels);
       omp_set_num_threads(teams[k]);
       clauses();
+      of_sizes();
       many();
       dependences();
       other_dependences();

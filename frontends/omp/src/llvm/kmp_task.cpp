@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "task_call.hpp"
 #include "team.hpp"
 
 namespace weft::omp::llvm {
@@ -46,8 +47,14 @@ void run_plain(Task* task) {
 }
 
 Task* make_task(Member& member, int32_t flags, size_t bytes) {
-  TaskWish wish = {.run = run_plain, .flags = our_flags(flags)};
-  const bool destructors = (flags & kmp_task_flag::kDestructors) != 0;
+  using namespace kmp_task_flag;
+  const uint16_t ours = our_flags(flags);
+  const bool plain = (flags & (kDestructors | kPriority | kDetachable | kProxy)) == 0 && !tool::there();
+  if (plain && task_best_at_once(member)) return call_prepare(member, ours, bytes);
+
+  TaskWish wish = {.run = run_plain, .flags = ours};
+  if (plain) wish.flags |= task_flag::kAsked;
+  const bool destructors = (flags & kDestructors) != 0;
   if (destructors) {
     wish.run = run_with_destructors;
     wish.drop = destroy_privates;
@@ -55,11 +62,15 @@ Task* make_task(Member& member, int32_t flags, size_t bytes) {
   Task* task = task_create(member, wish, bytes);
   // The two are the compiler's own memory in descriptors that do not have them.
   if (destructors) kmp_task_of(task)->data1.destructors = nullptr;
-  if ((flags & kmp_task_flag::kPriority) != 0) {
+  if ((flags & kPriority) != 0) {
     kmp_task_of(task)->data2.priority = 0;
     task->priority = kUnread;
   }
   return task;
+}
+
+void not_a_call(Member& member, Task* task) {
+  if (is_prepared_call(task)) call_becomes_task(member, task, run_plain);
 }
 
 void read_priority(Task* task) {

@@ -8,8 +8,11 @@ namespace weft::omp::llvm {
 
 inline KmpTask* kmp_task_of(Task* task) { return static_cast<KmpTask*>(payload(task)); }
 
-// A task that has not been started, of `bytes` in all behind our descriptor. `flags` are the ABI's.
+// A task that has not been started, of `bytes` in all behind our descriptor; or one that had better run at once: a prepared call
+// (task_call.hpp). `flags` are the ABI's.
 Task* make_task(Member& member, int32_t flags, size_t bytes);
+// It is to be a task like others, whatever has been thought best.
+void not_a_call(Member& member, Task* task);
 
 // A copy of one that has not been started either, with the same of the compiler's in it.
 Task* copy_task(Member& member, const Task* pattern, bool undeferred);

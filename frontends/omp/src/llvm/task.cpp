@@ -6,6 +6,7 @@
 #include "llvm/ident.hpp"
 #include "llvm/kmp_task.hpp"
 #include "llvm/task_reduction.hpp"
+#include "task_call.hpp"
 #include "team.hpp"
 
 namespace weft::omp::llvm {
@@ -17,19 +18,49 @@ Member& member_of(int32_t gtid) { return *thread_of(gtid).member; }
 
 KmpTask* allocate(Member& member, int32_t flags, size_t bytes, size_t shareds, TaskEntry entry) {
   const size_t offset = (std::max(bytes, sizeof(KmpTask)) + kSharedsAlign - 1) & ~(kSharedsAlign - 1);
-  KmpTask* kmp = kmp_task_of(make_task(member, flags, offset + shareds));
+  Task* task = make_task(member, flags, offset + shareds);
+  KmpTask* kmp = kmp_task_of(task);
   kmp->shareds = shareds > 0 ? reinterpret_cast<char*>(kmp) + offset : nullptr;
   kmp->entry = entry;
-  if (entry == nullptr) task_of_payload(kmp)->run = nullptr;  // nothing of it but its dependences
+  if (__builtin_expect(entry == nullptr, 0)) {  // nothing of it but its dependences
+    not_a_call(member, task);
+    task->run = nullptr;
+  }
   kmp->part = 0;
   return kmp;
 }
 
+// Of an untied task that has given itself back after a part of it.
+[[gnu::noinline]] void call_again(Member& member, Task* task) {
+  KmpTask* kmp = kmp_task_of(task);
+  while ((task->flags & task_flag::kAgain) != 0) {
+    task_flags_set(*task, task->flags & ~task_flag::kAgain);
+    if (task->children != 0) run_one_child(member);
+    kmp->entry(member.thread->gtid, kmp);
+  }
+}
+
+inline void call_prepared(Member& member, Task* task) {
+  if (__builtin_expect(group_cancelled(member), 0)) {
+    call_drop(member, task);
+    return;
+  }
+  KmpTask* kmp = kmp_task_of(task);
+  call_begin(member, task);
+  kmp->entry(member.thread->gtid, kmp);
+  if (__builtin_expect((task->flags & task_flag::kAgain) != 0, 0)) call_again(member, task);
+  call_end(member, task);
+}
+
 // An untied task gives itself back after each part of it.
-int32_t start(Member& member, KmpTask* kmp) {
+inline int32_t start(Member& member, KmpTask* kmp) {
   Task* task = task_of_payload(kmp);
   if (__builtin_expect(member.task == task, 0)) {
     task_again(member, task);
+    return 0;
+  }
+  if (is_prepared_call(task)) {
+    call_prepared(member, task);
     return 0;
   }
   read_priority(task);
@@ -68,9 +99,12 @@ WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* km
   const tool::Entry entry(WEFT_OMP_CALLER);
   const Depends depends(count, list, more_count, more);
   Member& member = member_of(gtid);
-  if (member.task == task_of_payload(kmp)) return start(member, kmp);
-  read_priority(task_of_payload(kmp));
-  task_start(member, task_of_payload(kmp), depends.size(), depends.data());
+  Task* task = task_of_payload(kmp);
+  // Where nobody is left it waits for nobody, and if it runs at once nobody for it.
+  if (member.task == task || (is_prepared_call(task) && tasks_are_done(*member.task))) return start(member, kmp);
+  not_a_call(member, task);
+  read_priority(task);
+  task_start(member, task, depends.size(), depends.data());
   return 0;
 }
 
@@ -78,6 +112,10 @@ WEFT_OMP_API int32_t __kmpc_omp_task_with_deps(Ident*, int32_t gtid, KmpTask* km
 WEFT_OMP_API void __kmpc_omp_task_begin_if0(Ident*, int32_t gtid, KmpTask* kmp) {
   const tool::Entry entry(WEFT_OMP_CALLER);
   Member& member = member_of(gtid);
+  if (is_prepared_call(task_of_payload(kmp))) {
+    call_begin(member, task_of_payload(kmp));
+    return;
+  }
   task_begin(member, task_of_payload(kmp));
   if (tool::there()) tool::called_by_program(member, WEFT_OMP_FRAME_REGISTER);
 }
@@ -90,6 +128,10 @@ WEFT_OMP_API void __kmpc_omp_task_complete_if0(Ident*, int32_t gtid, KmpTask* km
   while ((task->flags & task_flag::kAgain) != 0) {
     task->flags &= static_cast<uint16_t>(~task_flag::kAgain);
     kmp->entry(gtid, kmp);
+  }
+  if (is_prepared_call(task)) {
+    call_end(member, task);
+    return;
   }
   body_ended(task);
   // Of an undeferred task its maker waits for the body, not for its event.

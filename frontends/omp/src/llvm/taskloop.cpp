@@ -140,6 +140,7 @@ struct Wish {
 void taskloop(Member& member, KmpTask* pattern, uint64_t* lower, uint64_t* upper, int64_t step, void* duplicate,
               const Wish& wish) {
   char* base = reinterpret_cast<char*>(pattern);
+  not_a_call(member, task_of_payload(pattern));
   read_priority(task_of_payload(pattern));
   Loop loop = {.pattern = pattern,
                .lower_at = reinterpret_cast<char*>(lower) - base,
