@@ -55,6 +55,8 @@ inline void task_call(Member& member, uint16_t flags, void (*body)(void*), void*
 
 // The same in steps, for who writes arguments into the payload: until it is called the descriptor is the writer's, who may make
 // other tasks meanwhile. task_best_at_once() has said so. Without a tool.
+// Not for more than kMostCallPayload: malloc() had better have that back.
+inline constexpr size_t kMostCallPayload = (size_t{64} << (kBlockClasses - 1)) - sizeof(Task);
 inline Task* call_prepare(Member& member, uint16_t flags, size_t payload_bytes) {
   const size_t bytes = sizeof(Task) + payload_bytes;
   Task* parent = member.task;

@@ -49,11 +49,12 @@ void run_plain(Task* task) {
 Task* make_task(Member& member, int32_t flags, size_t bytes) {
   using namespace kmp_task_flag;
   const uint16_t ours = our_flags(flags);
-  const bool plain = (flags & (kDestructors | kPriority | kDetachable | kProxy)) == 0 && !tool::there();
-  if (plain && task_best_at_once(member)) return call_prepare(member, ours, bytes);
+  constexpr int32_t kSpecial = kDestructors | kPriority | kDetachable | kProxy;
+  const bool asked = (flags & kSpecial) == 0 && bytes <= kMostCallPayload && !tool::there();
+  if (asked && task_best_at_once(member)) return call_prepare(member, ours, bytes);
 
   TaskWish wish = {.run = run_plain, .flags = ours};
-  if (plain) wish.flags |= task_flag::kAsked;
+  if (asked) wish.flags |= task_flag::kAsked;
   const bool destructors = (flags & kDestructors) != 0;
   if (destructors) {
     wish.run = run_with_destructors;
