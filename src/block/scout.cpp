@@ -43,6 +43,8 @@ constexpr uint64_t kAwayNs = 50'000;
 constexpr uint64_t kLongAwayNs = 1'000'000;
 // The shortest that the kernel knows.
 constexpr uint64_t kSliceNs = 100'000;
+// From one look at a carrier that computes to the next, on average: at times the kernel gives an idle thread its turn at each tick.
+constexpr uint64_t kBetweenNs = 5'500'000;
 
 constexpr int kNoCpu = -2;
 constexpr int kOnlyStarting = -1;  // in the place of its tid
@@ -87,6 +89,7 @@ struct Scout {
   bool in_company = false;  // others than the carrier, as far as one knows
   bool guessed = false;     // that, beside a carrier that did not sleep
   uint64_t nap_in_company = kNapNs;  // the next one, in that case
+  uint64_t rest = 0;                 // after a look too soon, at a carrier that has been interrupted for it
 };
 
 // sched_setattr()'s, which not every C library has.
@@ -159,7 +162,6 @@ void note_company(Scout& scout, const Klt* klt, bool asleep, uint64_t now) noexc
     scout.in_company = before != 0 ? scout.ran < before + away - away / 8 : asleep || !guesses;
     scout.guessed = before == 0 && !asleep;
   }
-  if (!scout.in_company) scout.nap_in_company = kNapNs;
 }
 
 // The carrier sleeps.
@@ -188,7 +190,9 @@ bool look(Scout& scout) noexcept {
   const Sight sight = watch_look(klt);
   const uint64_t now = now_ns();
   const bool unchanged = klt == scout.klt && sight.stamp == scout.stamp;
-  scout.same = unchanged && now - scout.seen < kAwayNs ? scout.same + 1 : 0;
+  const uint64_t since = now - scout.seen;
+  scout.rest = !sight.asleep && since >= kLongAwayNs && since < kBetweenNs ? 2 * kBetweenNs - since : 0;
+  scout.same = unchanged && since < kAwayNs ? scout.same + 1 : 0;
   scout.stamp = sight.stamp;
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
@@ -225,16 +229,24 @@ void watch_over(Scout& scout) noexcept {
     return;
   }
   if (scout.in_company) {
-    futex_wait_for(post.state, kPostLooks, scout.nap_in_company);
-    scout.ready = scout.seen + scout.nap_in_company;
-    scout.nap_in_company = std::min(2 * scout.nap_in_company, kLongestNapInCompanyNs);
+    const uint64_t nap = scout.guessed ? kNapNs : scout.nap_in_company;
+    futex_wait_for(post.state, kPostLooks, nap);
+    scout.ready = scout.seen + nap;
+    // Until the carrier sleeps: those who have little of the core are not seen at each look.
+    if (!scout.guessed) scout.nap_in_company = std::min(2 * nap, kLongestNapInCompanyNs);
+  } else if (scout.rest != 0) {
+    futex_wait_for(post.state, kPostLooks, scout.rest);
+    scout.ready = scout.seen + scout.rest;
   } else if (scout.same < kPatience) {
     scout.ready = scout.seen;
     sched_yield();
   } else {
+    const uint64_t until = scout.seen + scout.nap;
     futex_wait_for(post.state, kPostLooks, scout.nap);
     scout.same = kPatience - 1;
-    scout.seen = scout.ready = now_ns();
+    // If it has waited for the core then, somebody has had it.
+    const uint64_t now = now_ns();
+    scout.seen = scout.ready = now < until + kLongAwayNs ? now : until;
     if (scout.stamp != 0) scout.nap = std::min(2 * scout.nap, kLongestNapNs);
   }
 }
