@@ -44,7 +44,7 @@ constexpr uint64_t kLongAwayNs = 1'000'000;
 // The shortest that the kernel knows.
 constexpr uint64_t kSliceNs = 100'000;
 // From one look at a carrier that computes to the next, on average: at times the kernel gives an idle thread its turn at each tick.
-constexpr uint64_t kBetweenNs = 5'500'000;
+constexpr uint64_t kBetweenNs = 6'500'000;
 
 constexpr int kNoCpu = -2;
 constexpr int kOnlyStarting = -1;  // in the place of its tid
@@ -84,12 +84,12 @@ struct Scout {
   uint64_t alone = 0;    // since when there has been no spare for what it saw
   uint64_t nap = kNapNs;  // the next one
   uint64_t ready = 0;    // since when it has had a use for the core; 0: not known
-  uint64_t ran = 0;      // the CPU time of that KLT at the last look, if somebody had had the core for long by then
+  uint64_t ran = 0;      // the CPU time of that KLT at the last look; 0: not known
   uint64_t changes = 0;  // of the worker's KLT by then
   bool in_company = false;  // others than the carrier, as far as one knows
   bool guessed = false;     // that, beside a carrier that did not sleep
   uint64_t nap_in_company = kNapNs;  // the next one, in that case
-  uint64_t rest = 0;                 // after a look too soon, at a carrier that has been interrupted for it
+  uint64_t pause = 0;                // after a look too soon, at a carrier that has been interrupted for it
 };
 
 // sched_setattr()'s, which not every C library has.
@@ -155,10 +155,10 @@ void note_company(Scout& scout, const Klt* klt, bool asleep, uint64_t now) noexc
   const uint64_t before = klt == scout.klt && changes == scout.changes ? scout.ran : 0;
   scout.changes = changes;
   const bool guesses = scout.guessed;
-  scout.ran = 0;
+  // Who computes is asked at each look, which are few: what he had of the core until the next one is known then.
+  scout.ran = away >= kLongAwayNs || !asleep ? cpu_ns_of(klt->tid.load(std::memory_order_relaxed)) : 0;
   scout.in_company = scout.guessed = false;
   if (away >= kLongAwayNs) {
-    scout.ran = cpu_ns_of(klt->tid.load(std::memory_order_relaxed));
     scout.in_company = before != 0 ? scout.ran < before + away - away / 8 : asleep || !guesses;
     scout.guessed = before == 0 && !asleep;
   }
@@ -191,7 +191,7 @@ bool look(Scout& scout) noexcept {
   const uint64_t now = now_ns();
   const bool unchanged = klt == scout.klt && sight.stamp == scout.stamp;
   const uint64_t since = now - scout.seen;
-  scout.rest = !sight.asleep && since >= kLongAwayNs && since < kBetweenNs ? 2 * kBetweenNs - since : 0;
+  scout.pause = !sight.asleep && since >= kLongAwayNs && since < kBetweenNs ? 2 * kBetweenNs - since : 0;
   scout.same = unchanged && since < kAwayNs ? scout.same + 1 : 0;
   scout.stamp = sight.stamp;
   scout.seen = now;
@@ -234,9 +234,9 @@ void watch_over(Scout& scout) noexcept {
     scout.ready = scout.seen + nap;
     // Until the carrier sleeps: those who have little of the core are not seen at each look.
     if (!scout.guessed) scout.nap_in_company = std::min(2 * nap, kLongestNapInCompanyNs);
-  } else if (scout.rest != 0) {
-    futex_wait_for(post.state, kPostLooks, scout.rest);
-    scout.ready = scout.seen + scout.rest;
+  } else if (scout.pause != 0) {
+    futex_wait_for(post.state, kPostLooks, scout.pause);
+    scout.ready = scout.seen + scout.pause;
   } else if (scout.same < kPatience) {
     scout.ready = scout.seen;
     sched_yield();
