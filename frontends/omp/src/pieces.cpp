@@ -60,7 +60,7 @@ bool queue_range(Member& member, Pieces& pieces, uint64_t first, uint64_t last) 
   range_of(task) = {&pieces, first, last};
   pieces.references.fetch_add(1, std::memory_order_relaxed);
   count_task(*task);
-  queue_push(member, task);
+  queue_push(member, task);  // nobody else pushes here, so there is place still
   return true;
 }
 

@@ -54,8 +54,8 @@ inline void task_call(Member& member, uint16_t flags, void (*body)(void*), void*
 }
 
 // The same in steps, for who writes arguments into the payload: until it is called the descriptor is the writer's, who may make
-// other tasks meanwhile. task_best_at_once() has said so. Without a tool.
-// Not for more than kMostCallPayload: malloc() had better have that back.
+// other tasks meanwhile. task_best_at_once() has said so. Without a tool, and for payloads of which malloc() need not have the memory
+// back soon.
 inline constexpr size_t kMostCallPayload = (size_t{64} << (kBlockClasses - 1)) - sizeof(Task);
 inline Task* call_prepare(Member& member, uint16_t flags, size_t payload_bytes) {
   const size_t bytes = sizeof(Task) + payload_bytes;
@@ -70,11 +70,15 @@ inline Task* call_prepare(Member& member, uint16_t flags, size_t payload_bytes) 
   return task;
 }
 inline bool is_prepared_call(const Task* task) { return (task->flags & task_flag::kAtOnce) != 0; }
-// The caller does it, between these two.
-inline void call_begin(Member& member, Task* task) {
+// The parent has it back, whether it is called or not. In place of another's, that was made in between.
+inline void call_keep(Member& member, Task* task) {
   Task* parent = member.task;
   if (__builtin_expect(parent->called != nullptr, 0)) calls_release(member.thread, *parent);
   parent->called = task;
+}
+// The caller does it, between these two.
+inline void call_begin(Member& member, Task* task) {
+  call_keep(member, task);
   member.thread->stats.add(Stat::kTasksCalled);
   member.task = task;
 }
@@ -82,11 +86,6 @@ inline void call_end(Member& member, Task* task) {
   Task* parent = task->parent;
   member.task = parent;
   if (call_leaves_any(member, task)) parent->called = nullptr;
-}
-// It is not called at all.
-inline void call_drop(Member& member, Task* task) {
-  if (member.task->called != nullptr) calls_release(member.thread, *member.task);
-  member.task->called = task;
 }
 // It is to be a task like others, which is started as those are.
 void call_becomes_task(Member& member, Task* task, void (*run)(Task* task));

@@ -42,7 +42,7 @@ KmpTask* allocate(Member& member, int32_t flags, size_t bytes, size_t shareds, T
 
 inline void call_prepared(Member& member, Task* task) {
   if (__builtin_expect(group_cancelled(member), 0)) {
-    call_drop(member, task);
+    call_keep(member, task);
     return;
   }
   KmpTask* kmp = kmp_task_of(task);
