@@ -22,11 +22,6 @@ target_compile_definitions(weft_flags INTERFACE
   WEFT_DEBUG=$<BOOL:${WEFT_DEBUG}> $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE>)
 
 # Instrumentation must cover the tests and everything they link, so it is set for the whole tree.
-# Which it is, clang before 21 says otherwise than gcc.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 21)
-  add_compile_definitions($<$<STREQUAL:${WEFT_SANITIZE},asan>:__SANITIZE_ADDRESS__=1>
-                          $<$<STREQUAL:${WEFT_SANITIZE},tsan>:__SANITIZE_THREAD__=1>)
-endif()
 if(WEFT_SANITIZE STREQUAL "asan")
   # Not enum: a C program may pass any int for one, and gets an error code.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize=enum -fno-sanitize-recover=undefined
@@ -40,4 +35,9 @@ elseif(WEFT_SANITIZE STREQUAL "tsan")
   add_link_options(-fsanitize=thread)
 elseif(NOT WEFT_SANITIZE STREQUAL "none")
   message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}'; it may be none, asan or tsan")
+endif()
+# gcc says which it is by a macro, clang 19 by __has_feature() only.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT WEFT_SANITIZE STREQUAL "none")
+  set(sanitizer $<IF:$<STREQUAL:${WEFT_SANITIZE},asan>,__SANITIZE_ADDRESS__,__SANITIZE_THREAD__>)
+  add_compile_options(-U${sanitizer} -D${sanitizer}=1)
 endif()
