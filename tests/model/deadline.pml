@@ -6,9 +6,9 @@
 // on at any moment as well, between any two steps, and is judged at its end.
 //
 // Each access to a word that others write is a step; all of them are sequentially consistent in the code, or under a
-// lock. What is read and written under the lock only (watcher) needs no step of its own. Heaps: how many are armed, for each worker and time. A worker that runs units polls now and then as
-// well; that only helps, and is left out, as is everything that park_wake.pml is about: here units stay where they
-// are made ready.
+// lock. What is read and written under the lock only (watcher) needs no step of its own. Heaps: how many are armed, for
+// each worker and time. A worker that runs units polls now and then as well; that only helps, and is left out, as is
+// everything that park_wake.pml is about: here units stay where they are made ready.
 
 #ifndef WORKERS
 #define WORKERS 2
