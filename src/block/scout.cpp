@@ -89,6 +89,7 @@ struct Scout {
   bool in_company = false;  // others than the carrier, as far as one knows
   bool guessed = false;     // that, beside a carrier that did not sleep
   uint64_t nap_in_company = kNapNs;  // the next one, in that case
+  bool looks_again = false;          // at once
   uint64_t pause = 0;                // after a look too soon, at a carrier that has been interrupted for it
 };
 
@@ -196,14 +197,14 @@ bool look(Scout& scout) noexcept {
   scout.stamp = sight.stamp;
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
+  note_company(scout, klt, sight.asleep, now);
+  scout.klt = klt;
   if (sight.asleep) {
     scout.nap_in_company = kNapNs;
     see_to_it(scout, klt, sight, unchanged);
   } else {
     scout.alone = 0;
   }
-  note_company(scout, klt, sight.asleep, now);
-  scout.klt = klt;
   return true;
 }
 
@@ -228,7 +229,12 @@ void watch_over(Scout& scout) noexcept {
     if (is_awake(scout.worker)) scout_look(scout.worker);
     return;
   }
-  if (scout.in_company) {
+  // It has lost the core since, to the heir that it has woken most of all, and has it back as the next carrier blocks. Not twice: then
+  // a look takes that long.
+  scout.looks_again = !scout.looks_again && now_ns() - scout.seen >= kAwayNs;
+  if (scout.looks_again) {
+    scout.ready = scout.seen;
+  } else if (scout.in_company) {
     const uint64_t nap = scout.guessed ? kNapNs : scout.nap_in_company;
     futex_wait_for(post.state, kPostLooks, nap);
     scout.ready = scout.seen + nap;
