@@ -186,8 +186,11 @@ bool carrier_runs(const Worker* worker) noexcept {
 }
 
 uint64_t block_turn() noexcept {
-  constexpr uint64_t kLongestNs = 1'000'000;
-  return std::min(uint64_t{1000} * static_cast<unsigned>(runtime.options.preemption_interval_us), kLongestNs);
+  constexpr uint64_t kLongestSliceNs = 1'000'000;
+  // Nobody is promised a slice then, and a stop costs some 100 µs.
+  constexpr uint64_t kWithoutTicksNs = 4'000'000;
+  if (preempt_off()) return kWithoutTicksNs;
+  return std::min(uint64_t{1000} * static_cast<unsigned>(runtime.options.preemption_interval_us), kLongestSliceNs);
 }
 
 bool block_may_take_back(const Klt* self) noexcept {
