@@ -21,7 +21,7 @@ extern "C" {
 typedef enum weft_blocking_mode {
   WEFT_BLOCKING_OFF = 0,
   WEFT_BLOCKING_ON,    // whenever a ULT blocks
-  WEFT_BLOCKING_AUTO,  // only where a unit waits for its worker
+  WEFT_BLOCKING_AUTO,  // only where units wait, for its worker or for others that have several
 } weft_blocking_mode_t;
 
 // Whether workers are taken from kernel threads that block.

@@ -67,6 +67,14 @@ bool may_be_taken(const Klt* victim, const Sight& sight) noexcept {
   return unit == nullptr || !keeps_worker(unit);
 }
 
+// Of units that could come from other workers later on, those workers' scouts tell.
+bool nobody_waits(Worker* worker) noexcept {
+  if (units_wait(worker)) return false;
+  const bool steals = would_steal(worker);
+  worker->post.would_steal.store(steals, std::memory_order_relaxed);
+  return !steals || !others_have_to_spare(worker);
+}
+
 enum class Outcome { kNothing, kGivenAway, kMine };
 
 // self: the heir; null: there is none.
@@ -74,7 +82,7 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
   if (!may_be_taken(victim, sight)) return Outcome::kNothing;
   if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
-  if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && !units_wait(worker)) {
+  if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && nobody_waits(worker)) {
     scout_rest(worker);
     if (!units_wait(worker)) return Outcome::kNothing;
     scout_look(worker);

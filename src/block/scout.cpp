@@ -181,6 +181,17 @@ void see_to_it(Scout& scout, const Klt* klt, const Sight& sight, bool unchanged)
   }
 }
 
+// The carrier computes, and more than one unit waits for it: a worker could help that stands still since its ULT blocks, and for which
+// nobody waited as it did.
+void call_others(const Worker* worker) noexcept {
+  if (!worker->lane.has_to_spare()) return;
+  for_each_post([worker](Worker* other) {
+    BlockPost& post = other->post;
+    if (other == worker || post.state.load(std::memory_order_relaxed) != kPostRests) return;
+    if (post.would_steal.load(std::memory_order_relaxed) && is_awake(other) && !carrier_runs(other)) scout_look(other);
+  });
+}
+
 // False: there is nothing to look at.
 bool look(Scout& scout) noexcept {
   Worker* worker = scout.worker;
@@ -204,6 +215,7 @@ bool look(Scout& scout) noexcept {
     see_to_it(scout, klt, sight, unchanged);
   } else {
     scout.alone = 0;
+    call_others(worker);
   }
   return true;
 }

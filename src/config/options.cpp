@@ -101,8 +101,8 @@ constexpr Option kTable[] = {
      store<&Options::preemption_signal>},
     {"WEFT_BLOCKING", OptionType::Word, "off", 0, 0, "off|on|auto",
      "Whether a worker goes on with other units while the ULT that runs on it blocks in the kernel: in a system call, a "
-     "page fault, a lock of a foreign library. `auto`: where a unit waits for that worker; `on`: also where none does, "
-     "so that it can take one from others (docs/blocking.md).",
+     "page fault, a lock of a foreign library. `auto`: where units wait, for that worker or for others that have several; "
+     "`on`: also where none does (docs/blocking.md).",
      store<&Options::blocking>},
     {"WEFT_BLOCKING_RUNG", OptionType::Word, "auto", 0, 0, "auto|bpf|perf|proc",
      "How it is seen that a kernel thread blocks. `bpf`: from what an eBPF program writes down, for processes with "

@@ -267,6 +267,11 @@ struct Lane final : Pool {
                                      ring_head.load(std::memory_order_relaxed) > 1;
   }
 
+  // Whether an idle worker could be glad of it: not a single unit in the ring, which is about to run where it is. From outside.
+  bool has_to_spare() const noexcept {
+    return !is_listed() && (has_shared() || (has_private() && has_private_besides_one()));
+  }
+
   // Whether a unit is in it, seen from outside. Forks are their pusher's to run.
   bool has_unit() const noexcept { return !ring_empty() || has_shared() || has_inbox(); }
   // To whom it may concern: a unit waits here.

@@ -480,10 +480,20 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
   for_each_other(nullptr, [](Worker* each) { wake_if_asleep(each); });
 }
 
+bool would_steal(const Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  return !sched->user && sched->steals_lanes && worker->parent == nullptr && !is_suspended(worker);
+}
+
+bool others_have_to_spare(Worker* self) noexcept {
+  bool some = false;
+  for_each_other(self, [&some](const Worker* other) { some = some || other->lane.has_to_spare(); });
+  return some;
+}
+
 Unit* take_from_others(Worker* worker) noexcept {
+  if (!would_steal(worker) || lanes_empty(worker)) return nullptr;
   Sched* sched = worker->sched;
-  const bool thief = !sched->user && sched->steals_lanes && worker->parent == nullptr && !is_suspended(worker);
-  if (!thief || lanes_empty(worker)) return nullptr;
   Search search(worker, sched);
   Unit* unit = sched_steal(sched, worker);
   if (unit == nullptr) {

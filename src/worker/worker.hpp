@@ -73,6 +73,7 @@ struct BlockPost {
   FutexWord call{0};                 // counts: the scout wants the heir to look
   std::atomic<uint32_t> answered{0};  // heir
   std::atomic<uint64_t> counted{0};  // scout, heir: which block was counted last
+  std::atomic<bool> would_steal{false};  // heir: as it had the scout rest; other scouts look at it
   uint64_t kept_since = 0, kept_at = UINT64_MAX;  // heir, with the worker's private part: see kept_for_long()
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
@@ -281,6 +282,10 @@ WEFT_HOT Unit* next_unit_of_ring(Worker* worker) noexcept {
 // Whether it has something to do but what runs now: for all that can be said of pools of the user's, which may have units.
 // The worker's private part is the caller's. Async-signal-safe.
 bool units_wait(Worker* worker) noexcept;
+// Whether it takes units from other workers' lanes where its own pools are empty. The worker's private part is the caller's.
+bool would_steal(const Worker* worker) noexcept;
+// Whether another worker has units to spare. Any thread.
+bool others_have_to_spare(Worker* self) noexcept;
 // Runs a user-defined main scheduler until it returns.
 void run_user_main(Worker* worker) noexcept;
 bool worker_may_stop(Worker* worker) noexcept;

@@ -357,6 +357,47 @@ TEST_P(Blocking, NoMoreThanTheBoundInTheKernel) {
   told = told || beyond != 0;
 }
 
+bool sleeps(int tid) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(tid) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text[name_end + 2] == 'S';
+}
+
+// The one that blocks has nothing else to run; the other one computes, and keeps units from the time before or after the block.
+void units_of_the_other_worker_run(bool from_before) {
+  weft_unit_attr_t there = default_attr();
+  there.worker = weft_worker_get(1);
+  there.pinned = true;
+  Pipe pipe;
+  std::atomic<int> thread{0};
+  std::atomic<bool> may_block{!from_before};
+  Call blocks([&] {
+    thread = gettid();
+    while (!may_block.load(std::memory_order_relaxed)) asm volatile("");
+    pipe.get();
+  });
+  std::atomic<unsigned> helped{0};
+  Call helps([&] { ++helped; });
+  std::vector<weft_unit_t> units{blocks.ult(&there)};
+  EXPECT_TRUE(wait_until([&] { return thread != 0; }));
+  EXPECT_TRUE(from_before || wait_until([&] { return sleeps(thread); }));
+  while (units.size() < 4) units.push_back(helps.ult());
+  may_block = true;
+  while (helped.load(std::memory_order_relaxed) == 0) asm volatile("");
+  pipe.put();
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(Blocking, UnitsThatWaitForAnotherWorkerAreTaken) {
+  if (workers() != 2) return;
+  for (int round = 0; round < 5; ++round) {
+    units_of_the_other_worker_run(true);
+    units_of_the_other_worker_run(false);
+  }
+}
+
 TEST_P(Blocking, WhoSpinsDoesNotGetOn) {
   // At the bound a ULT keeps its worker, since the other worker runs: but that waits for a ULT which waits for this one.
   if (workers() != 2) return;
@@ -551,14 +592,6 @@ TEST_P(SaidBlocking, ItHasEndedBeforeItsPoolAsksAnybody) {
 
 class BlockingLate : public RungTest {};
 INSTANTIATE_TEST_SUITE_P(All, BlockingLate, kAwarenesses, name_of);
-
-bool sleeps(int tid) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(tid) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  const size_t name_end = text.rfind(')');
-  return name_end != std::string::npos && text[name_end + 2] == 'S';
-}
 
 // What the kernel records begins when that is asked for.
 TEST_P(BlockingLate, WhoSleepsAlreadyIsSeen) {
