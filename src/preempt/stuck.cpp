@@ -37,23 +37,25 @@ struct Mutex {
   int owner;
 };
 
-// Who sleeps, preempted, in the KLT of that number.
+// The KLT whose number is in the lock.
 struct Holder {
   int tid;
-  const Unit* unit;
+  const Unit* unit = nullptr;  // sleeps in it, preempted
+  bool spare = false;          // nobody runs there: who has locked was preempted by signal-yield, and has left the number behind
 };
-const Unit* captive_of(int tid) noexcept {
-  Holder holder{tid, nullptr};
+Holder holder_of(int tid) noexcept {
+  Holder holder{tid};
   klt_for_each(
       [](Klt* klt, void* context) {
         auto* h = static_cast<Holder*>(context);
-        const bool captive = klt->state.load(std::memory_order_acquire) == KltState::kCaptive;
-        if (captive && klt->tid.load(std::memory_order_relaxed) == h->tid) {
-          h->unit = klt->held.load(std::memory_order_acquire);
-        }
+        if (klt->tid.load(std::memory_order_relaxed) != h->tid) return;
+        const KltState state = klt->state.load(std::memory_order_acquire);
+        h->spare = state == KltState::kSpare;
+        if (state == KltState::kCaptive) h->unit = klt->held.load(std::memory_order_acquire);
       },
       &holder);
-  return holder.unit != nullptr && unit_state(holder.unit) == UnitState::kReady ? holder.unit : nullptr;
+  if (holder.unit != nullptr && unit_state(holder.unit) != UnitState::kReady) holder.unit = nullptr;
+  return holder;
 }
 
 // True: it has been said.
@@ -66,11 +68,11 @@ bool look_at(const Worker* worker) noexcept {
   const void* futex = worker->preempt.alone_at.load(std::memory_order_relaxed);
   const Peek<Mutex> mutex(static_cast<const Mutex*>(futex));
   if (!mutex || waits == nullptr) return false;
-  const Unit* holds = captive_of(mutex->owner);
-  // Preempted by signal-yield it has left its KLT's number in the lock, where the one that waits runs now.
-  const bool own = mutex->owner == tid;
-  if ((holds == nullptr && !own) || worker->stats.begun() != progress) return false;
-  return dump_stuck(STDERR_FILENO, worker, waits, holds, futex);
+  const Holder holder = holder_of(mutex->owner);
+  // Or the one that waits runs there now.
+  const bool left_behind = holder.spare || mutex->owner == tid;
+  if ((holder.unit == nullptr && !left_behind) || worker->stats.begun() != progress) return false;
+  return dump_stuck(STDERR_FILENO, worker, waits, holder.unit, futex);
 }
 
 }  // namespace

@@ -554,6 +554,26 @@ std::atomic<bool> other_runs{false};
   pthread_mutex_unlock(&foreign);
 }
 
+// The same with main as the one that waits, which has a KLT of its own. Ends by SIGALRM.
+void share_a_foreign_lock_with_main() {
+  weft_options_t options{};
+  options.workers = 1;
+  if (weft_initialize(&options) != WEFT_OK || weft_preemption_set_mode(WEFT_PREEMPTION_ON) != WEFT_OK) _exit(1);
+  weft_unit_attr_t preempted = WEFT_UNIT_ATTR_INIT;
+  preempted.preemption = WEFT_PREEMPTION_SIGNAL_YIELD;
+  if (weft_preemption_set_default(WEFT_PREEMPTION_NONE) != WEFT_OK) _exit(1);
+  Call holds(hold_the_foreign_lock);
+  weft_unit_t unit = holds.ult(&preempted);
+  while (pthread_mutex_trylock(&foreign) == 0) {
+    pthread_mutex_unlock(&foreign);
+    weft_yield();
+  }
+  alarm(4);
+  wait_for_the_foreign_lock();
+  weft_free(&unit);
+  _exit(0);
+}
+
 // Ends by SIGALRM.
 void share_a_foreign_lock(weft_preemption_t kind) {
   weft_options_t options{};
@@ -575,6 +595,13 @@ TEST(PreemptStuckDeathTest, ALockThatIsSharedWithOneThatIsLeftAloneIsReported) {
   EXPECT_EXIT(share_a_foreign_lock(WEFT_PREEMPTION_KLT_SWITCHING), testing::KilledBySignal(SIGALRM),
               "stuck: worker 0 has not moved.*wait_for_the_foreign_lock.*hold_the_foreign_lock.*end of dump");
   EXPECT_EXIT(share_a_foreign_lock(WEFT_PREEMPTION_SIGNAL_YIELD), testing::KilledBySignal(SIGALRM),
+              "stuck: worker 0 has not moved.*wait_for_the_foreign_lock.*hold_the_foreign_lock.*end of dump");
+}
+
+TEST(PreemptStuckDeathTest, AlsoWhereWhoWaitsHasAnotherKlt) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "under ThreadSanitizer who waits in the kernel gets no tick";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(share_a_foreign_lock_with_main(), testing::KilledBySignal(SIGALRM),
               "stuck: worker 0 has not moved.*wait_for_the_foreign_lock.*hold_the_foreign_lock.*end of dump");
 }
 
