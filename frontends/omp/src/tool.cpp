@@ -177,20 +177,18 @@ ompt_set_result_t set(ompt_callbacks_t event, ompt_callback_t callback) {
 
 namespace {
 
-void begin() {
-  wanted.bits.store(0, std::memory_order_relaxed);
-  if (!device().tool) return;
+// False: there is none.
+bool begin() {
+  if (!device().tool) return false;
   Log log(device().tool_verbose_init);
   ompt_start_tool_result_t* result = find(log);
-  if (result == nullptr) return;
+  if (result == nullptr) return false;
   constexpr int kInitialDevice = 0;
-  if (result->initialize(&look_up, kInitialDevice, &result->tool_data) == 0) {
-    wanted.bits.store(0, std::memory_order_relaxed);
-    return;
-  }
+  if (result->initialize(&look_up, kInitialDevice, &result->tool_data) == 0) return false;
   tool_in_use = result;
   wanted.bits.fetch_or(kThere, std::memory_order_relaxed);
   std::atexit(&finish);
+  return true;
 }
 
 enum Progress : int { kNotBegun, kBeginning, kBegun };
@@ -199,7 +197,8 @@ thread_local bool begins_here = false;
 
 }  // namespace
 
-// Others that come meanwhile wait: nothing is to be told before the tool is there. The tool itself may call the runtime.
+// Others that come meanwhile wait: nothing is to be told before the tool is there. Until then kNotAsked has their entries noted (Entry).
+// The tool itself may call the runtime.
 void start() {
   if (progress.load(std::memory_order_acquire) == kBegun || begins_here) return;
   int before = kNotBegun;
@@ -208,8 +207,9 @@ void start() {
     return;
   }
   begins_here = true;
-  begin();
+  const bool found = begin();
   begins_here = false;
+  wanted.bits.fetch_and(found ? ~kNotAsked : 0, std::memory_order_relaxed);
   progress.store(kBegun, std::memory_order_release);
 }
 

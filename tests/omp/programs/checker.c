@@ -332,6 +332,7 @@ static void set(ompt_callbacks_t event, ompt_callback_t callback) {
 static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t* data) {
   (void)device, (void)data;
   process = getpid();
+  usleep(20000); /* so that others come meanwhile */
   set_callback = (ompt_set_callback_t)lookup("ompt_set_callback");
   get_thread_data = (ompt_get_thread_data_t)lookup("ompt_get_thread_data");
   get_task_info = (ompt_get_task_info_t)lookup("ompt_get_task_info");
