@@ -23,8 +23,8 @@ done
 printf 'subdirs("../%s")\n' "${builds[@]}" > build/all/CTestTestfile.cmake
 log=build/all/test.log
 status=0
-# Half as many again as there are processors: many tests mostly sleep.
-ctest --test-dir build/all --parallel $((jobs + (jobs + 1) / 2)) --output-on-failure --no-tests=error \
+# Twice as many as there are processors: many tests mostly sleep.
+ctest --test-dir build/all --parallel $((2 * jobs)) --output-on-failure --no-tests=error \
   --output-junit junit.xml | tee "$log" || status=$?
 
 # "12/90 Test #12: debug.unit.Options.Defaults ....   Passed    0.01 sec", by build and kind.
