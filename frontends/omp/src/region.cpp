@@ -20,6 +20,7 @@
 #include "memory.hpp"
 #include "nearby.hpp"
 #include "os/clock.hpp"
+#include "part.hpp"
 #include "places.hpp"
 #include "runtime.hpp"
 #include "task_end.hpp"
@@ -59,6 +60,7 @@ void begin_as_member(Member& member, const Order& order) {
   const uint32_t flags = order.flags;
   member.share = (flags & Order::kWithLoop) == 0 ? member.head : member.head->next.load(std::memory_order_acquire);
   if (__builtin_expect((flags & Order::kSettles) != 0, 0)) settle_member(member);
+  if (__builtin_expect((flags & Order::kParts) != 0, 0)) keep_in_part(member);
   if (__builtin_expect((flags & Order::kShows) != 0, 0)) tell_affinity(member);
   if (tool::there() && member.team->level > 0) tool::implicit_task_begins(member);
 }
@@ -226,9 +228,12 @@ void describe(Team& team, Member& opener, int n, bool active) {
   change(team.opener, &opener);
   change(team.level, outer.level + 1);
   change(team.active_level, outer.active_level + (active ? 1 : 0));
-  change(team.rounds, rounds_of_team(n, team.active_level));
-  change(team.crowded, team.active_level == 1 && is_crowd(*opener.thread, n));
-  change(team.pushers_fence, n > worker_count());
+  const bool outermost = team.active_level == 1;
+  change(team.crowded, outermost && is_crowd(*opener.thread, n));
+  change(team.part, outermost ? opener.thread->part : Part{});
+  const int workers = team.part.any() ? team.part.count : worker_count();
+  change(team.rounds, rounds_of_team(n, workers, team.active_level));
+  change(team.pushers_fence, n > workers);
   change(team.league_num, outer.league_num);
   change(team.league_size, outer.league_size);
   change(team.in_league, outer.in_league);
@@ -276,10 +281,10 @@ void tell_begin(Team& team, Member& opener, const RegionWish& wish, bool by_prog
   tool::region_begins(team, opener, wish.threads > 0 ? wish.threads : icvs_of(opener).nthreads, flags);
 }
 
-uint8_t flags_of(const RegionWish& wish) {
+uint8_t flags_of(const RegionWish& wish, Team& team, int n) {
   const Device& machine = device();
   return static_cast<uint8_t>((wish.loop != nullptr ? Order::kWithLoop : 0) | (machine.places.empty() ? 0 : Order::kSettles) |
-                              (machine.display_affinity ? Order::kShows : 0));
+                              (machine.display_affinity ? Order::kShows : 0) | (part_changes(team, n) ? Order::kParts : 0));
 }
 
 void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
@@ -319,7 +324,7 @@ void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
   Order order{body};
   order.number = team.number;
   order.ended_before = team.ended.load(std::memory_order_relaxed);
-  order.flags = flags_of(wish);
+  order.flags = flags_of(wish, team, n);
   order.n = static_cast<uint32_t>(n);
   order.opener = &thread;
   first.ended_before = order.ended_before;

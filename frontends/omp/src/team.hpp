@@ -22,6 +22,7 @@
 #include "icv.hpp"
 #include "known.hpp"
 #include "os/patience.hpp"
+#include "part.hpp"
 #include "stats.hpp"
 #include "task.hpp"
 #include "weft/weft.h"
@@ -68,6 +69,7 @@ struct Order : Body {
   static constexpr uint32_t kWithLoop = 1;  // members find themselves in that construct
   static constexpr uint32_t kSettles = 2;   // they are to find their places: places.hpp
   static constexpr uint32_t kShows = 4;     // they may have to tell which those are: OMP_DISPLAY_AFFINITY
+  static constexpr uint32_t kParts = 8;     // they are to look which workers they keep to: part.hpp
 
   uint32_t number = 0;        // Team::number
   uint32_t ended_before = 0;  // Team::ended, as it was
@@ -107,6 +109,8 @@ struct alignas(64) Thread {
   int kept_at = -1;            // the place
   ThreadSeen seen = {};        // a tool's
   uint64_t window = 0;         // crowd.hpp
+  uint64_t parting = 0;        // when it got its part
+  Part part;
   rt::Patience patience;       // wait.hpp
   // One cache line, on which the thread looks while it waits: so all of it comes at once. any thread: see wait.hpp
   alignas(64) std::atomic<uint32_t> parked{0};
@@ -149,6 +153,8 @@ struct alignas(64) Member {
   Member* outer = nullptr;  // member 0: its thread's place outside
   uint32_t ended_before = 0;  // member 0: Order::ended_before
   int place = -1;           // place-num; -1: not bound
+  int worker = -1;          // where its thread has been started, to stay there; -1: nowhere
+  Part part;                // the one to which its thread keeps
   // task_best_at_once()
   uint32_t tasks_made = 0;
   uint32_t head_seen = 0;
@@ -182,6 +188,8 @@ struct alignas(64) Team {
   std::span<const int> inner_threads;
   std::vector<int> own_inner_threads;  // where that is this region's
   std::vector<int> shown;  // the places of `shows`
+  Part part;               // of its workers, of its opener's
+  int in_parts = 0;        // members up to this one may keep to a part; member 0's
   Group* groups = nullptr;  // of its members: gather.hpp
   // By member, who writes it: the number of the worker where it was when it looked last, and one; 0: it has not, or is at none.
   std::unique_ptr<std::atomic<uint16_t>[]> at;

@@ -53,6 +53,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
   const bool below_ult = member.team->members[0].thread->unit != nullptr;
   if (outermost && below_ult && workers_stay() && member.num < worker_count()) {
+    member.worker = member.num;
     attr.worker = weft_worker_get(static_cast<unsigned>(member.num));
     attr.pinned = true;
   }

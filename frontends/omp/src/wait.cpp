@@ -19,10 +19,10 @@ constexpr unsigned kActiveRounds = 200'000'000;
 
 }  // namespace
 
-unsigned rounds_of_team(int n, int active_level) {
+unsigned rounds_of_team(int n, int workers, int active_level) {
   const Device& d = device();
   // With more threads than workers somebody else can use this one.
-  if (d.wait == WaitPolicy::kPassive || n > worker_count() || active_level > 1) return 0;
+  if (d.wait == WaitPolicy::kPassive || n > workers || active_level > 1) return 0;
   if (d.wait == WaitPolicy::kActive) return kActiveRounds;
   const int64_t said = std::atomic_ref(device().spin_us).load(std::memory_order_relaxed);
   const int64_t most = kActiveRounds / kRoundsPerMicrosecond;

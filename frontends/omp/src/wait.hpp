@@ -59,7 +59,8 @@ bool may_find_work(const Member& member, Work work);
 // In a crowd (crowd.hpp) nobody looks on, and only who has slept for a few tens of microseconds the last time looks at all.
 unsigned rounds_before_sleep(const Member& member);
 inline bool is_crowded(const Member& member) { return member.team->crowded.load(std::memory_order_relaxed); }
-unsigned rounds_of_team(int n, int active_level);
+// Of n threads, on so many workers.
+unsigned rounds_of_team(int n, int workers, int active_level);
 // Neither OMP_WAIT_POLICY nor KMP_BLOCKTIME and its like.
 bool nobody_says_how_to_wait();
 void workers_look_on(bool do_so);
