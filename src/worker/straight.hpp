@@ -21,9 +21,12 @@ namespace weft::rt {
          (next->host->captive == nullptr || next->host->captive == klt_self());
 }
 
-// As switch_directly(). The thread pointer is written once.
+// As switch_directly(). The thread pointer is written once; but a tool that keeps what it knows of a stack in thread-local storage
+// is told of the switch on the KLT's, as everywhere: else it takes the next one's for what belongs to the stack that is left.
 [[gnu::always_inline]] inline void go_straight(Worker* worker, Unit* unit, Unit* next) noexcept {
-  if (unit_is(next, flag::kOwnState)) {
+  if constexpr (san::kOwnThreadLocals) {
+    if (unit_is(unit, flag::kOwnState)) take_off_identity(unit);
+  } else if (unit_is(next, flag::kOwnState)) {
     thread_pointer_set(next->identity->thread_pointer);
   } else if (unit_is(unit, flag::kOwnState)) {
     thread_pointer_set(klt_thread_pointer());
