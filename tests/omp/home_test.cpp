@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "home.hpp"
@@ -64,6 +65,50 @@ TEST(OmpHome, AWorkerAtTheHomeOfAnotherGoesToItsOwn) {
   }
   EXPECT_TRUE(came);
   EXPECT_EQ(home_of(100000), -1);
+}
+
+// It is at home where the kernel has moved it, and the other one where it was.
+TEST(OmpHome, TheFirstWorkerStaysAtTheHomeOfAnother) {
+  this_thread();
+  const int first = home_of(0), second = home_of(1);
+  if (first < 0 || second < 0 || first == second) GTEST_SKIP() << "one CPU, or the workers are bound";
+  bool changed = false;
+  for (int i = 0; i < 20 && !changed; ++i) {
+    homes_give(first);  // both are there, as far as anyone knows
+    Trip trip{home_of(1)};
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.worker = weft_worker_get(0);
+    attr.pinned = true;
+    weft_unit_t unit = nullptr;
+    ASSERT_EQ(weft_ult_create(go_away_and_home, &trip, &attr, &unit), WEFT_OK);
+    weft_join(unit);
+    weft_free(&unit);
+    EXPECT_TRUE(trip.free);
+    changed = home_of(0) == second;
+    EXPECT_EQ(home_of(1), changed ? first : second);
+  }
+  EXPECT_TRUE(changed);
+  homes_give(first);
+}
+
+TEST(OmpHome, TheFirstWorkersIsWhereTheProgramsFirstThreadIs) {
+  this_thread();
+  const int before = home_of(0);
+  if (before < 0) GTEST_SKIP() << "the workers are bound";
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  const size_t count = std::min(static_cast<size_t>(CPU_COUNT(&all)), static_cast<size_t>(worker_count()));
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<size_t>(cpu), &all)) continue;
+    homes_give(cpu);
+    EXPECT_EQ(home_of(0), cpu);
+    std::set<int> cpus;
+    for (int i = 0; i < worker_count(); ++i) cpus.insert(home_of(static_cast<unsigned>(i)));
+    EXPECT_EQ(cpus.size(), count) << "each at another one, as far as they go";
+  }
+  homes_give(-1);
+  EXPECT_TRUE(CPU_ISSET(static_cast<size_t>(home_of(0)), &all));
+  homes_give(before);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -15,19 +16,33 @@ namespace weft::omp {
 namespace {
 
 struct Home {
-  // constant
-  unsigned cpu = 0;
+  // the first worker
+  std::atomic<unsigned> cpu{0};
   // its worker
   std::atomic<unsigned> seen{0};  // the CPU where it was when it woke last
 };
 
-// Constant once given. By worker; and by CPU whose home it is, -1: nobody's. Never freed: threads look at them until the process is
-// gone, while it ends too.
+// By worker; and by CPU whose home it is, of those that share one the first's, -1: nobody's: the first worker. Never freed: threads look
+// at them until the process is gone, while it ends too.
 struct Homes {
   std::vector<Home> of_workers;
-  std::vector<int> worker_at;
+  std::vector<std::atomic<int>> worker_at;
 };
 std::atomic<Homes*> given{nullptr};
+
+// Only the first worker does it, one ULT at a time: it may be preempted in between, and another one then finds it half done.
+std::atomic_flag changing = ATOMIC_FLAG_INIT;
+void change_homes(Homes& homes, unsigned other) {
+  if (changing.test_and_set(std::memory_order_acquire)) return;
+  Home& mine = homes.of_workers[0];
+  Home& others = homes.of_workers[other];
+  const unsigned from = mine.cpu.load(std::memory_order_relaxed), to = others.cpu.load(std::memory_order_relaxed);
+  mine.cpu.store(to, std::memory_order_relaxed);
+  others.cpu.store(from, std::memory_order_relaxed);
+  homes.worker_at[to].store(0, std::memory_order_relaxed);
+  homes.worker_at[from].store(static_cast<int>(other), std::memory_order_relaxed);
+  changing.clear(std::memory_order_release);
+}
 
 // Whoever carries the caller's worker is on that CPU then, and free to be moved. By its number: the caller may be preempted in
 // between, and go on on another kernel thread.
@@ -44,32 +59,38 @@ void move_in(void* cpu) { move_to(static_cast<unsigned>(reinterpret_cast<uintptr
 
 }  // namespace
 
-void homes_give() {
+void homes_give(int first) {
   cpu_set_t all;
   if (sched_getaffinity(0, sizeof all, &all) != 0) return;  // more CPUs than it holds: then there is room enough
   std::vector<unsigned> cpus;
   for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &all)) cpus.push_back(cpu);
   }
-  auto* homes = new Homes{std::vector<Home>(weft_worker_count()), std::vector<int>(CPU_SETSIZE, -1)};
+  const auto start = std::find(cpus.begin(), cpus.end(), static_cast<unsigned>(first));
+  if (start != cpus.end()) std::rotate(cpus.begin(), start, cpus.end());
+  Homes* homes = given.load(std::memory_order_acquire);
+  if (homes == nullptr) homes = new Homes{std::vector<Home>(weft_worker_count()), std::vector<std::atomic<int>>(CPU_SETSIZE)};
+  for (std::atomic<int>& each : homes->worker_at) each.store(-1, std::memory_order_relaxed);
   for (unsigned i = 0; i < homes->of_workers.size(); ++i) {
     Home& home = homes->of_workers[i];
-    home.cpu = cpus[i % cpus.size()];
-    home.seen.store(home.cpu, std::memory_order_relaxed);
-    if (homes->worker_at[home.cpu] < 0) homes->worker_at[home.cpu] = static_cast<int>(i);
+    const unsigned cpu = cpus[i % cpus.size()];
+    home.cpu.store(cpu, std::memory_order_relaxed);
+    home.seen.store(cpu, std::memory_order_relaxed);
+    if (i < cpus.size()) homes->worker_at[cpu].store(static_cast<int>(i), std::memory_order_relaxed);
   }
   given.store(homes, std::memory_order_release);
   for (unsigned i = 0; i < homes->of_workers.size(); ++i) {
     weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
     attr.worker = weft_worker_get(i);
     attr.pinned = true;
-    weft_ult_create(move_in, reinterpret_cast<void*>(uintptr_t{homes->of_workers[i].cpu}), &attr, nullptr);
+    weft_ult_create(move_in, reinterpret_cast<void*>(uintptr_t{cpus[i % cpus.size()]}), &attr, nullptr);
   }
 }
 
 int home_of(unsigned worker) {
   const Homes* homes = given.load(std::memory_order_acquire);
-  return homes != nullptr && worker < homes->of_workers.size() ? static_cast<int>(homes->of_workers[worker].cpu) : -1;
+  if (homes == nullptr || worker >= homes->of_workers.size()) return -1;
+  return static_cast<int>(homes->of_workers[worker].cpu.load(std::memory_order_relaxed));
 }
 
 void go_home() {
@@ -84,11 +105,13 @@ void go_home() {
   const auto cpu = static_cast<unsigned>(now);
   // Others' are a moment's: whoever is wrongly thought to be there has a worker moved to where it may be anyway.
   mine.seen.store(cpu, std::memory_order_relaxed);
-  if (cpu == mine.cpu || cpu >= homes->worker_at.size()) return;
-  const int other = homes->worker_at[cpu];
+  const unsigned home = mine.cpu.load(std::memory_order_relaxed);
+  if (cpu == home || cpu >= homes->worker_at.size()) return;
+  const int other = homes->worker_at[cpu].load(std::memory_order_relaxed);
   if (other < 0 || homes->of_workers[static_cast<size_t>(other)].seen.load(std::memory_order_relaxed) != cpu) return;
-  move_to(mine.cpu);
-  mine.seen.store(mine.cpu, std::memory_order_relaxed);
+  if (worker == 0) return change_homes(*homes, static_cast<unsigned>(other));
+  move_to(home);
+  mine.seen.store(home, std::memory_order_relaxed);
 }
 
 }  // namespace weft::omp

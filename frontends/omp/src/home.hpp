@@ -3,20 +3,25 @@
 // The kernel wakes a thread where it was last, or, if somebody is there, where its waker is. Two workers that wake each other may
 // so come to one CPU, whatever else is busy or idle; and since one of them sleeps whenever the other runs, nothing seems wrong
 // there, and they stay: each region then takes what they look for each other before they sleep, some 80 µs.
+// So who is at another one's home goes back to its own. But not the first worker, which has the main thread: that one runs while the others
+// wait, and if it is elsewhere, then since its CPU has others to run, another process's main thread say. It is at home where it is, and the
+// other worker goes to where it was.
 // Rejected: binding (a runtime that merely has been loaded leaves the CPUs to the kernel, and to other programs); yielding while
 // one looks (the CPU may go to another program, for milliseconds).
 #pragma once
 
 namespace weft::omp {
 
-// Each worker gets its home, and goes there. Context: the core has just started, its workers are not bound.
-void homes_give();
+// Each worker gets its home, and goes there: the first one at that CPU, where the program's first thread is (-1: unknown), the others at
+// those behind it. So processes that start at the same time do not all have their main threads on one CPU. Context: the core has
+// just started, its workers are not bound; later, as many as then: they move.
+void homes_give(int first);
 
 // CPU of a worker; -1: it has none.
 int home_of(unsigned worker);
 
-// The caller's worker goes home, if it is at the home of another one that is there too. Whoever carries it may be moved afterwards
-// as before. Context: a ULT that has slept, looks on, or has let others go first.
+// The caller's worker goes home, if it is at the home of another one that is there too; the first one changes homes with that one. Whoever
+// carries it may be moved afterwards as before. Context: a ULT that has slept, looks on, or has let others go first.
 void go_home();
 
 }  // namespace weft::omp

@@ -17,6 +17,7 @@
 #include "front/front.hpp"
 #include "home.hpp"
 #include "keep.hpp"
+#include "os/cpu_set.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
@@ -89,7 +90,8 @@ std::vector<int> cpus_wanted() {
   return cpus_for_workers(device().workers > 0 ? device().workers : device().procs, place);
 }
 
-void initialize_here() {
+// `cpu`: where the thread is for whom it is.
+void initialize_here(int cpu) {
   const bool first = !weft_initialized();
   weft_options_t options = {};
   options.workers = static_cast<unsigned>(device().workers);
@@ -107,32 +109,38 @@ void initialize_here() {
   }
   begun_here = first;
   workers = weft_worker_count();
-  if (first && options.bind == -1) homes_give();
+  if (first && options.bind == -1) homes_give(cpu);
   keep_begin();
   // As the threads themselves wait: wait.hpp.
   workers_look_on(true);
   let_others_run();
 }
 
+struct Kept {
+  int cpu;
+  std::atomic<bool> ready{false};
+};
+
 // The thread that stands in for the main thread, where that is not the first to come.
-void* keep(void* ready_arg) {
-  initialize_here();
+void* keep(void* arg) {
+  auto* kept = static_cast<Kept*>(arg);
+  initialize_here(kept->cpu);
   weft_event_t never = WEFT_EVENT_INIT;
-  static_cast<std::atomic<bool>*>(ready_arg)->store(true, std::memory_order_release);
-  static_cast<std::atomic<bool>*>(ready_arg)->notify_one();
+  kept->ready.store(true, std::memory_order_release);
+  kept->ready.notify_one();
   weft_event_wait(&never);
   return nullptr;
 }
 
 void initialize_by_keeper() {
-  std::atomic<bool> ready{false};
+  Kept kept{rt::cpu_now()};
   pthread_t thread;
-  if (const int error = pthread_create(&thread, nullptr, &keep, &ready); error != 0) {
+  if (const int error = pthread_create(&thread, nullptr, &keep, &kept); error != 0) {
     std::fprintf(stderr, "weft: OpenMP cannot start: the system refuses a thread (error %d)\n", error);
     std::abort();
   }
   pthread_detach(thread);
-  ready.wait(false, std::memory_order_acquire);
+  kept.ready.wait(false, std::memory_order_acquire);
 }
 
 // In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone.
@@ -193,7 +201,7 @@ void runtime_start() {
   stats_start();
   const bool on_main = syscall(SYS_gettid) == getpid();
   if (weft_initialized() || (on_main && !front::may_adopt())) {
-    initialize_here();
+    initialize_here(rt::cpu_now());
   } else {
     initialize_by_keeper();
     // As the primary ULT it would have a kernel thread that nobody else may use: with preemption each of its waits would change
