@@ -163,6 +163,8 @@ Thread* thread_create() {
   thread->unit = nullptr;
   thread->kept = nullptr;
   thread->kept_at = -1;
+  thread->parting = 0;
+  thread->part = {};
   thread->shown_level = -1;
   return thread;
 }

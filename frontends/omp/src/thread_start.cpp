@@ -52,9 +52,9 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   attr.identity = wanted_identity();
   // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
   const bool below_ult = member.team->members[0].thread->unit != nullptr;
-  if (outermost && below_ult && workers_stay() && member.num < worker_count()) {
-    member.worker = member.num;
-    attr.worker = weft_worker_get(static_cast<unsigned>(member.num));
+  member.worker = outermost && below_ult && workers_stay() && member.num < worker_count() ? member.num : -1;
+  if (member.worker >= 0) {
+    attr.worker = weft_worker_get(static_cast<unsigned>(member.worker));
     attr.pinned = true;
   }
   int error = weft_ult_create(main, &member, &attr, nullptr);
