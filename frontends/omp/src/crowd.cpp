@@ -53,7 +53,8 @@ void take_part(Thread& root) {
   root.parting = now;
   const weft_worker_t worker = root.unit != nullptr ? weft_worker_self() : nullptr;
   const bool may = workers_stay() && !places_bind() && spinners_leave();
-  root.part = may ? parting.part_of_root(now, worker != nullptr ? weft_worker_index(worker) : -1, worker_count()) : Part{};
+  const auto workers = static_cast<int>(weft_workers_active());
+  root.part = may ? parting.part_of_root(now, worker != nullptr ? weft_worker_index(worker) : -1, workers) : Part{};
 }
 
 }  // namespace
