@@ -1,21 +1,9 @@
 #include "part.hpp"
 
-#include <algorithm>
-
 #include "front/front.hpp"
 #include "team.hpp"
 
 namespace weft::omp {
-
-bool part_changes(Team& team, int n) noexcept {
-  if (team.part.any()) {
-    team.in_parts = std::max(team.in_parts, n);
-    return true;
-  }
-  if (__builtin_expect(team.in_parts == 0, 1)) return false;
-  if (n >= team.in_parts) team.in_parts = 0;
-  return true;
-}
 
 void keep_in_part(Member& member) {
   const Part& part = member.team->part;

@@ -15,15 +15,12 @@ struct Part {
 };
 
 struct Member;
-struct Team;
 
 // Number of a member's worker. Precondition: any().
 inline unsigned worker_in_part(const Part& part, int num) noexcept {
   return part.first + (part.root + static_cast<unsigned>(num)) % part.count;
 }
 
-// A region of n threads begins, whose team has its part. Whether its members have to look where they are to run.
-bool part_changes(Team& team, int n) noexcept;
 // The member goes there. Context: its thread, in no task but the implicit one.
 void keep_in_part(Member& member);
 

@@ -281,6 +281,17 @@ void tell_begin(Team& team, Member& opener, const RegionWish& wish, bool by_prog
   tool::region_begins(team, opener, wish.threads > 0 ? wish.threads : icvs_of(opener).nthreads, flags);
 }
 
+// A region of n threads begins, whose team has its part. Whether its members have to look where they are to run.
+bool part_changes(Team& team, int n) {
+  if (team.part.any()) {
+    team.in_parts = std::max(team.in_parts, n);
+    return true;
+  }
+  if (__builtin_expect(team.in_parts == 0, 1)) return false;
+  if (n >= team.in_parts) team.in_parts = 0;
+  return true;
+}
+
 uint8_t flags_of(const RegionWish& wish, Team& team, int n) {
   const Device& machine = device();
   return static_cast<uint8_t>((wish.loop != nullptr ? Order::kWithLoop : 0) | (machine.places.empty() ? 0 : Order::kSettles) |
