@@ -43,6 +43,19 @@ void go_away_and_home(void* arg) {
   trip.free = CPU_EQUAL(&one, &all) != 0;
 }
 
+Trip send(unsigned worker, int other) {
+  Trip trip{other};
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.worker = weft_worker_get(worker);
+  attr.pinned = true;
+  weft_unit_t unit = nullptr;
+  EXPECT_EQ(weft_ult_create(go_away_and_home, &trip, &attr, &unit), WEFT_OK);
+  weft_join(unit);
+  weft_free(&unit);
+  EXPECT_TRUE(trip.free);
+  return trip;
+}
+
 TEST(OmpHome, AWorkerAtTheHomeOfAnotherGoesToItsOwn) {
   this_thread();
   std::set<int> cpus;
@@ -52,16 +65,7 @@ TEST(OmpHome, AWorkerAtTheHomeOfAnotherGoesToItsOwn) {
   bool came = false;
   // The kernel may move it at any moment: once is enough.
   for (int i = 0; i < 20 && !came; ++i) {
-    Trip trip{home_of(0)};
-    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
-    attr.worker = weft_worker_get(1);
-    attr.pinned = true;
-    weft_unit_t unit = nullptr;
-    ASSERT_EQ(weft_ult_create(go_away_and_home, &trip, &attr, &unit), WEFT_OK);
-    weft_join(unit);
-    weft_free(&unit);
-    EXPECT_TRUE(trip.free);
-    came = trip.after == home_of(1);
+    came = send(1, home_of(0)).after == home_of(1);
   }
   EXPECT_TRUE(came);
   EXPECT_EQ(home_of(100000), -1);
@@ -75,15 +79,7 @@ TEST(OmpHome, TheFirstWorkerStaysAtTheHomeOfAnother) {
   bool changed = false;
   for (int i = 0; i < 20 && !changed; ++i) {
     homes_give(first);  // both are there, as far as anyone knows
-    Trip trip{home_of(1)};
-    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
-    attr.worker = weft_worker_get(0);
-    attr.pinned = true;
-    weft_unit_t unit = nullptr;
-    ASSERT_EQ(weft_ult_create(go_away_and_home, &trip, &attr, &unit), WEFT_OK);
-    weft_join(unit);
-    weft_free(&unit);
-    EXPECT_TRUE(trip.free);
+    send(0, home_of(1));
     changed = home_of(0) == second;
     EXPECT_EQ(home_of(1), changed ? first : second);
   }
