@@ -16,6 +16,7 @@
 #include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
 #include "worker/runtime.hpp"
+#include "worker/signal_stack.hpp"
 
 namespace weft::rt {
 namespace {
@@ -37,22 +38,9 @@ void note_stop(Klt* self) noexcept {
 }
 
 // Like preempt/'s: where the guard goes down behind a ULT's signal, a tick is known as one that comes too early.
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_return(int, siginfo_t*,
-                                                                                                  void*) noexcept {
-  if (san::kSignalsComeLate || !klt_register_valid()) return;
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void stop(ucontext_t*) noexcept {
   Klt* self = klt_self();
-  if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
   const int error = errno;  // the KLT is the same afterwards
-  if (!may_stop(self)) {
-    // In Weft it finds out by itself; but it may be another handler that is just about to go.
-    // The worker may not be gone for good yet.
-    const Take take = self->take.load(std::memory_order_relaxed);
-    const bool out = self->state.load(std::memory_order_relaxed) == KltState::kOut;
-    if (out || take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
-    errno = error;
-    return;
-  }
-  klt_register_store32<kKltGuard>(kGuardUp);
   self->passes_gate.store(true, std::memory_order_relaxed);
   if (!stays_out(self)) {
     if (self->take.load(std::memory_order_acquire) == Take::kTaken) note_stop(self);
@@ -64,6 +52,28 @@ void note_stop(Klt* self) noexcept {
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_return(int, siginfo_t* info,
+                                                                                                             void* context) noexcept {
+  if (san::kSignalsComeLate || !klt_register_valid()) return;
+  Klt* self = klt_self();
+  if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
+  auto* frame = static_cast<ucontext_t*>(context);
+  if (!may_stop(self)) {
+    const int error = errno;
+    // In Weft it finds out by itself; but it may be another handler that is just about to go.
+    // The worker may not be gone for good yet.
+    const Take take = self->take.load(std::memory_order_relaxed);
+    const bool out = self->state.load(std::memory_order_relaxed) == KltState::kOut;
+    if (out || take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
+    errno = error;
+    return;
+  }
+  klt_register_store32<kKltGuard>(kGuardUp);
+  move_to_stack_of(klt_current(), nullptr, info, *frame, stop);
+  if (has_room_here(*frame)) return stop(frame);
+  klt_register_store32<kKltGuard>(kGuardDown);  // it comes back when it next calls Weft
+}
+
 }  // namespace
 
 bool back_install() noexcept {
@@ -72,7 +82,7 @@ bool back_install() noexcept {
   if (signal == 0) return false;
   struct sigaction ours{};
   ours.sa_sigaction = on_return;
-  ours.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER;
   sigemptyset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) return false;
   block_settings.signal.store(signal, std::memory_order_relaxed);

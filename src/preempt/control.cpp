@@ -11,6 +11,7 @@
 #include "preempt/preempt.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
+#include "worker/signal_stack.hpp"
 #include "worker/spare_maker.hpp"
 
 namespace weft::rt {
@@ -92,8 +93,7 @@ void preempt_start(const Options& options) noexcept {
 void preempt_pools_say() noexcept { preempt_settings.pools_say.store(true, std::memory_order_relaxed); }
 
 size_t preempt_stack_room() noexcept {
-  constexpr size_t kHandler = 8192;
-  return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandler;
+  return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandlerRoom;
 }
 
 void preempt_stop() noexcept { preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst); }

@@ -15,6 +15,7 @@
 #include "sched/packing.hpp"
 #include "worker/packing.hpp"
 #include "worker/runtime.hpp"
+#include "worker/signal_stack.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
@@ -98,13 +99,6 @@ void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexc
 void restore_mask(const Klt* self) noexcept {
   constexpr size_t kBytes = sizeof self->signal_mask;  // as much as the kernel knows of a sigset_t
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->signal_mask, nullptr, kBytes);
-}
-
-bool on_stack_of(const Unit* unit, const Worker* worker, const ucontext_t* frame) noexcept {
-  const Unit* host = unit->host;
-  const Stack* stack = host->stack != nullptr ? host->stack : worker->sched_stack;
-  const auto sp = static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RSP]);
-  return sp >= reinterpret_cast<uintptr_t>(stack->low) && sp <= reinterpret_cast<uintptr_t>(stack->top);
 }
 
 bool deadline_has_come(const Worker* worker) noexcept {
@@ -243,8 +237,8 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   preempt_next_turn(worker, look == SpinLook::kNothing);
   // It is bound to its KLT in any case.
   if (unit_is(unit->host, flag::kPrimary)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
-  // A handler of the program's, on the KLT's alternate stack: that is not the ULT's to take along.
-  if (frame != nullptr && !on_stack_of(unit, worker, frame)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
+  // The frame has stayed on the KLT's alternate stack: that is not the ULT's to take along.
+  if (frame != nullptr && !is_on(*stack_of(unit, worker), reinterpret_cast<uintptr_t>(frame))) kind = WEFT_PREEMPTION_KLT_SWITCHING;
   if (kind == WEFT_PREEMPTION_KLT_SWITCHING) return switch_klt(self, worker);
   if (frame != nullptr && !detaches_at_once(worker, unit)) {
     count(worker->stats.put_off);

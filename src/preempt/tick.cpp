@@ -1,7 +1,8 @@
 // tick.cpp: the handler of the tick.
 //
-// It runs on the stack of the ULT that it has interrupted, and may leave that stack as any ULT does: the ULT goes on
-// later, maybe on another KLT, by returning from here. Nothing below allocates or waits for a lock.
+// It runs on the stack of the ULT that it has interrupted, if that has room, and may leave that stack as any ULT does: the ULT goes on
+// later, maybe on another KLT, by returning from here. Else it runs on the KLT's alternate stack. Nothing below allocates or waits for
+// a lock.
 #include "preempt/preempt.hpp"
 
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "klt/no_preemption.hpp"
 #include "os/realtime_signal.hpp"
 #include "worker/runtime.hpp"
+#include "worker/signal_stack.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -75,28 +77,28 @@ bool passed_on(Klt* self, const siginfo_t* info) noexcept {
   return preempt_off() || !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code == SI_TIMER);
 }
 
-// True: the guard is up, and the caller's to lower.
-[[gnu::noinline]] bool handle(const siginfo_t* info, ucontext_t* frame) noexcept {
+// True: the guard is up, and it is outside()'s to lower.
+[[gnu::noinline]] bool begin(const siginfo_t* info) noexcept {
+  const int error = load_errno();
+  Klt* const self = klt_self();
+  const bool ours = passed_on(self, info);
+  const uint32_t guard = self->guard.load(std::memory_order_relaxed);
+  const bool inside = guard != kGuardDown || is_in_own_code(self);
+  if (ours && inside) tick_inside(self, guard);
+  if (ours && !inside) klt_register_store32<kKltGuard>(kGuardUp);
+  store_errno(error);
+  return ours && !inside;
+}
+
+[[gnu::noinline]] void handle(ucontext_t* frame) noexcept {
   const int error = load_errno();
   Klt* const before = klt_self();
-  if (!passed_on(before, info)) {
-    store_errno(error);
-    return false;
-  }
-  const uint32_t guard = before->guard.load(std::memory_order_relaxed);
-  const bool inside = guard != kGuardDown || is_in_own_code(before);
-  if (inside) {
-    tick_inside(before, guard);
-  } else {
-    klt_register_store32<kKltGuard>(kGuardUp);
-    before->passes_gate.store(true, std::memory_order_relaxed);
-    tick_outside(frame);
-    klt_self()->passes_gate.store(false, std::memory_order_relaxed);
-    // The kernel takes from the frame which alternate stack the thread has: that is the KLT's, not the ULT's.
-    if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
-  }
+  before->passes_gate.store(true, std::memory_order_relaxed);
+  tick_outside(frame);
+  klt_self()->passes_gate.store(false, std::memory_order_relaxed);
+  // The kernel takes from the frame which alternate stack the thread has: that is the KLT's, not the ULT's.
+  if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
   store_errno(error);
-  return !inside;
 }
 
 // The C library's way back from a handler, two instructions: the stack pointer is at the frame there.
@@ -122,7 +124,19 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
   store_errno(error);
 }
 
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void on_tick(
+// The guard is up.
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void outside(ucontext_t* frame) noexcept {
+  handle(frame);
+  // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
+  // for the next time that the ULT lowers its guard, as ever.
+  while ((klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0) {
+    klt_register_and32<kKltAttention>(~attention::kPreempt);
+    tick_later();
+  }
+  klt_register_store32<kKltGuard>(kGuardDown);
+}
+
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_tick(
     int, siginfo_t* info, void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
@@ -134,13 +148,12 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     return;
   }
   if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
-  if (!handle(info, frame)) return;
-  // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
-  // for the next time that the ULT lowers its guard, as ever.
-  while ((klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0) {
-    klt_register_and32<kKltAttention>(~attention::kPreempt);
-    tick_later();
+  if (!begin(info)) return;
+  if (const Unit* unit = klt_current()) {
+    move_to_stack_of(unit, klt_self()->worker.load(std::memory_order_relaxed), info, *frame, outside);
   }
+  if (__builtin_expect(has_room_here(*frame), 1)) return outside(frame);
+  tick_later();
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
@@ -160,7 +173,7 @@ bool preempt_install(int wish) noexcept {
   ours.sa_sigaction = on_tick;
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
   // leaves, the KLT goes on, and unblocks it.
-  ours.sa_flags = SA_SIGINFO | SA_RESTART;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) return false;
   KernelAction seen{};

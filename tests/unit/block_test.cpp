@@ -21,6 +21,7 @@
 #include "klt/kernel_sleep.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
+#include "support/elsewhere.hpp"
 #include "support/filter.hpp"
 #include "weft/blocking.hpp"
 
@@ -274,15 +275,15 @@ TEST_P(Blocking, ALargeWriteIsNotCutShort) {
   EXPECT_TRUE(ok(weft_free_many(2, units)));
 }
 
-TEST_P(Blocking, WhoComesBackIsStopped) {
-  // It never comes to Weft by itself, and what it waits for is done by a ULT that another one is in the way of.
-  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+// It never comes to Weft by itself, and what it waits for is done by a ULT that another one is in the way of.
+template <class F>
+void come_back_and_spin(F&& spin_until_set) {
   Pipe pipe;
   std::atomic<bool> done{false}, reading{false};
   Call back([&] {
     reading = true;
     pipe.get();
-    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+    spin_until_set(done);
   });
   weft_unit_t first = back.ult();
   while (!reading) weft_yield();
@@ -299,6 +300,18 @@ TEST_P(Blocking, WhoComesBackIsStopped) {
   EXPECT_GE(info.hand_overs, 1u);
   EXPECT_GE(info.stopped, 1u);
   EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 5'000'000u);
+}
+
+TEST_P(Blocking, WhoComesBackIsStopped) {
+  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  come_back_and_spin([](const std::atomic<bool>& done) {
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+  });
+}
+
+TEST_P(Blocking, WhoComesBackIsStoppedWithTheStackPointerElsewhere) {
+  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  come_back_and_spin([](const std::atomic<bool>& done) { Elsewhere().spin_until(done); });
 }
 
 TEST_P(Blocking, WithNobodyWaiting) {

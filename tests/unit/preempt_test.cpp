@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "klt/guard.hpp"
+#include "support/elsewhere.hpp"
 #include "support/preempting.hpp"
 #include "worker/runtime.hpp"
+#include "worker/signal_stack.hpp"
 #include "worker/worker.hpp"
 
 namespace {
@@ -62,6 +64,45 @@ TEST_P(Preempt, ABarrierOfHandWithMoreUltsThanWorkers) {
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_EQ(arrived, kUlts * kRounds);
+}
+
+// ---- where the signal's frame lies
+
+// spin(flag) in ULTs, three for each worker, the i-th with the attributes attr_of(i); another one sets the flag.
+template <class F, class A>
+void set_beside(unsigned workers, F&& spin, A&& attr_of) {
+  std::atomic<bool> flag{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 3 * workers; ++i) {
+    const weft_unit_attr_t attr = attr_of(i);
+    calls.push_back(std::make_unique<Call>([&] { spin(flag); }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  Call set([&] {
+    spin_for(milliseconds(10));
+    flag = true;
+  });
+  units.push_back(set.ult());
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+TEST_P(Preempt, WithTheStackPointerElsewhere) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "nothing that calls nothing is preempted under ThreadSanitizer";
+  set_beside(workers(), [](const std::atomic<bool>& flag) { Elsewhere().spin_until(flag); },
+             [](unsigned) { return weft_unit_attr_t(WEFT_UNIT_ATTR_INIT); });
+  const weft_preemption_info_t info = preemption_info();
+  EXPECT_GE(info.klt_switches, 1u);  // whatever the kind
+}
+
+TEST_P(Preempt, WithHardlyAnyStackLeft) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "nothing that calls nothing is preempted under ThreadSanitizer";
+  set_beside(workers(), [](const std::atomic<bool>& flag) {
+    weft::rt::Worker* worker = weft::rt::guard_enter();
+    const weft::rt::Stack* stack = weft::rt::stack_of(weft::rt::klt_current(), worker);
+    weft::rt::guard_leave(worker);
+    spin_until_with_stack_pointer(stack->low + sysconf(_SC_PAGESIZE) + 1024, flag);
+  }, [](unsigned) { return weft_unit_attr_t(WEFT_UNIT_ATTR_INIT); });
 }
 
 // An idle worker is offered units, and takes few of them. The others are not to wait for 64 slices.

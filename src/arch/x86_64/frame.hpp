@@ -1,9 +1,11 @@
 // frame.hpp (x86-64): what a thread was at that a signal has interrupted. Async-signal-safe.
 #pragma once
 
+#include <signal.h>
 #include <ucontext.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -49,6 +51,52 @@ inline uint64_t frame_vectors(const ucontext_t& frame) noexcept {
     add(number.exponent);
   }
   return sum;
+}
+
+// Where a frame lies, as the kernel lays it out: a return address, the context, the siginfo; above, at a multiple of 64, what the
+// context points to, the vector registers, with a word that says how much that is. Nothing: laid out otherwise (Valgrind's).
+struct FramePlace {
+  uintptr_t low = 0, high = 0;
+};
+
+inline FramePlace frame_place(const siginfo_t* info, const ucontext_t& frame) noexcept {
+  constexpr size_t kContext = offsetof(ucontext_t, uc_sigmask) + 8;  // the C library's is longer
+  constexpr size_t kSoftware = 464;                                  // of struct _fpx_sw_bytes; without it the old 512 bytes are all
+  constexpr uint32_t kMagic = 0x46505853;
+  const auto context = reinterpret_cast<uintptr_t>(&frame);
+  const auto vectors = reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs);
+  if (reinterpret_cast<uintptr_t>(info) != context + kContext || vectors % 64 != 0) return {};
+  if (vectors < context + kContext + sizeof(siginfo_t)) return {};
+  uint32_t software[2];  // magic number, bytes
+  std::memcpy(software, reinterpret_cast<const char*>(vectors) + kSoftware, sizeof software);
+  const uintptr_t bytes = software[0] == kMagic ? software[1] : sizeof(_libc_fpstate);
+  return {context - sizeof(void*), vectors + bytes};
+}
+
+// Where it would lie had the kernel put it on the stack that was interrupted.
+inline FramePlace frame_place_there(const FramePlace& place, const ucontext_t& frame) noexcept {
+  constexpr uintptr_t kRedZone = 128;
+  const auto vectors = reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs);
+  const uintptr_t sp = frame_general(frame, REG_RSP) - kRedZone;
+  const uintptr_t there = (sp - (place.high - vectors)) & ~uintptr_t{63};
+  return {place.low + (there - vectors), place.high + (there - vectors)};
+}
+
+// Moves it there, and goes on with then(the frame there), as if the kernel had called that: it returns to what was interrupted.
+// What runs now is given up. (Not said to be noreturn: AddressSanitizer would allocate before each such call, in a signal's handler.)
+[[gnu::always_inline]] inline void frame_go_on_there(const FramePlace& place, const FramePlace& there, ucontext_t& frame,
+                                                               void (*then)(ucontext_t*)) noexcept {
+  const uintptr_t by = there.low - place.low;
+  frame.uc_mcontext.fpregs = reinterpret_cast<_libc_fpstate*>(reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs) + by);
+  asm volatile(
+      "rep movsb\n\t"
+      "movq %[low], %%rsp\n\t"
+      "leaq 8(%[low]), %%rdi\n\t"
+      "jmpq *%[then]\n\t"
+      :
+      : "D"(there.low), "S"(place.low), "c"(place.high - place.low), [low] "d"(there.low), [then] "a"(then)
+      : "memory");
+  __builtin_unreachable();
 }
 
 }  // namespace weft::rt
