@@ -37,8 +37,6 @@ weft_preemption_t kind_of(const Unit* unit) noexcept {
   if (unit_is(unit, flag::kCold) && unit->cold.preemption != WEFT_PREEMPTION_DEFAULT) {
     return static_cast<weft_preemption_t>(unit->cold.preemption);
   }
-  // Memory of the program's has no room for the signal's frame unless the program has seen to that.
-  if (unit_is(unit->host, flag::kStackKept)) return WEFT_PREEMPTION_NONE;
   const Pool* home = unit->pool.load(std::memory_order_relaxed);
   const bool has_identity = unit_owns(unit->host, own::kIdentity);
   const uint8_t pools = home != nullptr ? home->preemption.load(std::memory_order_relaxed) : 0;

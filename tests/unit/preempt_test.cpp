@@ -105,6 +105,25 @@ TEST_P(Preempt, WithHardlyAnyStackLeft) {
   }, [](unsigned) { return weft_unit_attr_t(WEFT_UNIT_ATTR_INIT); });
 }
 
+// As little as there may be, where no frame has room, and more.
+TEST_P(Preempt, OnMemoryOfTheProgram) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (const size_t size : {size_t{WEFT_STACK_MIN}, size_t{64} << 10}) {
+    std::vector<char*> memory;
+    set_beside(workers(), [](const std::atomic<bool>& flag) { spin_until(flag); }, [&](unsigned) {
+      void* mapped = mmap(nullptr, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      EXPECT_NE(mapped, MAP_FAILED);
+      memory.push_back(static_cast<char*>(mapped));
+      EXPECT_EQ(mprotect(mapped, page, PROT_NONE), 0);
+      weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+      attr.stack_memory = memory.back() + page;
+      attr.stack_size = size;
+      return attr;
+    });
+    for (char* mapped : memory) munmap(mapped, page + size);
+  }
+}
+
 // An idle worker is offered units, and takes few of them. The others are not to wait for 64 slices.
 TEST_P(Preempt, WhatIdleWorkersHaveNotTakenComesNext) {
   if (GetParam().workers != 1) GTEST_SKIP() << "others would take them";
