@@ -301,7 +301,7 @@ void identity_fork_ends() noexcept {
 }
 
 void identity_becomes_native(uintptr_t before) noexcept {
-  identity_mark(pthread_self(), false);
+  if (identity_is(pthread_self())) identity_mark(pthread_self(), false);  // else a thread that has become a ULT
   rseq_unregister(before);
   rseq_register(thread_pointer());
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "front/front.hpp"
+#include "sanitizer_switch.hpp"
 #include "weft/preempt.h"
 #include "weft/sync.h"
 
@@ -18,6 +20,10 @@ namespace {
 int adopt_caller() { return weft::front::adopt_caller(nullptr); }
 
 thread_local int mine = 7;
+[[gnu::noinline]] const int* where_mine_is() {
+  asm volatile("");
+  return &mine;
+}
 
 // Returns on another thread than main, which stays the primary ULT, in its own time.
 void start() {
@@ -125,6 +131,28 @@ TEST_F(Adopt, OneThatIsPinnedStays) {
       if (i % 100 == 0) weft_sleep(1'000'000);
     }
     std::exit(0);
+  }, testing::ExitedWithCode(0), "");
+}
+
+// There are no other identities yet.
+TEST_F(Adopt, ItForks) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ThreadSanitizer's forked children start no threads";
+  EXPECT_EXIT({
+    mine = 12;
+    start();
+    CHECK_THAT(adopt_caller() == WEFT_OK);
+    const pthread_t self = pthread_self();
+    const int* const where = where_mine_is();
+    const pid_t child = fork();
+    if (child == 0) {
+      CHECK_THAT(mine == 12 && where_mine_is() == where && pthread_equal(self, pthread_self()));
+      for (int i = 0; i < 100; ++i) weft_yield();
+      _exit(7);
+    }
+    int status = 0;
+    CHECK_THAT(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_THAT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    _exit(0);
   }, testing::ExitedWithCode(0), "");
 }
 

@@ -2,6 +2,7 @@
  *
  * usage: process LIBRARY   (library.c as a shared library)
  */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
@@ -70,6 +71,15 @@ static void children(void) {
   }
   for (int i = 0; i < 10; ++i) CHECK(region(3) == 3);
   for (int i = 0; i < 4; ++i) CHECK(status_of(pids[i]) == 0);
+}
+
+/* The runtime is there, but none of its threads has begun yet. */
+static int before_any_region(void) {
+  volatile int letter = 'x'; /* its kind stands in a table that thread-local storage leads to */
+  omp_set_num_threads(3);
+  const pid_t pid = fork();
+  if (pid == 0) _exit(isalpha(letter) && omp_get_max_threads() == 3 ? child(1) : 4);
+  return status_of(pid);
 }
 
 static void* children_of_thread(void* unused) {
@@ -171,6 +181,7 @@ int main(int argc, char** argv) {
     return 99;
   }
   if (argc != 2) return 2;
+  CHECK(before_any_region() == 0);
   children(); /* of a process that has opened no region yet */
   unloaded(argv[1]);
   CHECK(region(4) == 4);
