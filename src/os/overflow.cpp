@@ -187,16 +187,21 @@ void overflow_remove() noexcept {
   }
 }
 
+bool overflow_is_on_stack_of(const Klt* klt) noexcept {
+  const auto sp = reinterpret_cast<uintptr_t>(stack_pointer());
+  return klt->alt_stack != nullptr && sp - reinterpret_cast<uintptr_t>(klt->alt_stack) < kAltStackBytes;
+}
+
 void overflow_install_thread(Klt* klt) noexcept {
   stack_t now;
-  if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
+  if (alternate_stack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
   void* memory = mmap(nullptr, kAltStackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
   stack_t ours{};
   ours.ss_sp = memory;
   ours.ss_size = kAltStackBytes;
-  if (sigaltstack(&ours, nullptr) != 0) {
+  if (alternate_stack(&ours, nullptr) != 0) {
     munmap(memory, kAltStackBytes);
     return;
   }
@@ -212,10 +217,10 @@ void overflow_remove_thread(Klt* klt) noexcept {
   if (klt->alt_stack == nullptr) return;
   stack_t now;
   // The program may have set another one since.
-  if (sigaltstack(nullptr, &now) == 0 && now.ss_sp == klt->alt_stack) {
+  if (alternate_stack(nullptr, &now) == 0 && now.ss_sp == klt->alt_stack) {
     stack_t none{};
     none.ss_flags = SS_DISABLE;
-    sigaltstack(&none, nullptr);
+    alternate_stack(&none, nullptr);
   }
   munmap(klt->alt_stack, kAltStackBytes);
   klt->alt_stack = nullptr;

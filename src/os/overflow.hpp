@@ -8,6 +8,10 @@
 // A stack in huge pages has a canary instead of a guard: who finds it gone says so here.
 #pragma once
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 namespace weft::rt {
 
 struct Klt;
@@ -18,10 +22,17 @@ struct Unit;
 void overflow_install() noexcept;
 void overflow_remove() noexcept;
 
+// The kernel's sigaltstack(), not that of src/intercept/. Async-signal-safe.
+inline int alternate_stack(const stack_t* wanted, stack_t* was) noexcept {
+  return static_cast<int>(syscall(SYS_sigaltstack, wanted, was));
+}
+
 // For the calling thread, whose record is klt. A thread that has an alternate stack keeps it. Out
 // of memory: this thread's overflows end in a bare SIGSEGV.
 void overflow_install_thread(Klt* klt) noexcept;
 void overflow_remove_thread(Klt* klt) noexcept;
+// The caller runs on the one that was installed so.
+bool overflow_is_on_stack_of(const Klt* klt) noexcept;
 // In a forked child, of a thread that is not there.
 void overflow_forget_thread(Klt* klt) noexcept;
 

@@ -13,6 +13,7 @@
 
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
+#include "os/overflow.hpp"
 #include "os/realtime_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
@@ -97,7 +98,7 @@ bool passed_on(Klt* self, const siginfo_t* info) noexcept {
   tick_outside(frame);
   klt_self()->passes_gate.store(false, std::memory_order_relaxed);
   // The kernel takes from the frame which alternate stack the thread has: that is the KLT's, not the ULT's.
-  if (klt_self() != before) sigaltstack(nullptr, &frame->uc_stack);
+  if (klt_self() != before) alternate_stack(nullptr, &frame->uc_stack);
   store_errno(error);
 }
 

@@ -1,10 +1,13 @@
-/* signals.c: events that a signal handler fulfils, on whatever kernel thread the signal meets; signals for a thread of a team. */
+/* signals.c: events that a signal handler fulfils, on whatever kernel thread the signal meets; signals for a thread of a team; its
+ * alternate stack.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -54,8 +57,48 @@ static void signal_threads(void) {
   }
 }
 
+enum { kStack = 1 << 16 };
+static const stack_t none = {.ss_flags = SS_DISABLE};
+static __thread stack_t its;
+static __thread int seen;
+
+static void look(int number) {
+  stack_t now;
+  (void)number;
+  CHECK(sigaltstack(NULL, &now) == 0 && now.ss_sp == its.ss_sp && now.ss_flags == SS_ONSTACK);
+  errno = 0;
+  CHECK(sigaltstack(&none, NULL) == -1 && errno == EPERM);
+  ++seen;
+}
+
+static void compute(double seconds) {
+  for (const double end = omp_get_wtime() + seconds; omp_get_wtime() < end;) continue;
+}
+
+/* Each sets its own, is told of it, and gives the memory back, while others use the same kernel threads and ticks come. */
+static void alternate_stacks(void) {
+  const struct sigaction action = {.sa_handler = look, .sa_flags = SA_ONSTACK};
+  CHECK(sigaction(SIGUSR2, &action, NULL) == 0);
+#pragma omp parallel num_threads(6)
+  for (int i = 0; i < 10; ++i) {
+    stack_t was;
+    its.ss_sp = mmap(NULL, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    its.ss_size = kStack;
+    CHECK(its.ss_sp != MAP_FAILED);
+    CHECK(sigaltstack(&its, &was) == 0 && was.ss_flags == SS_DISABLE);
+    CHECK(raise(SIGUSR2) == 0);
+    compute(0.003);
+#pragma omp barrier
+    CHECK(raise(SIGUSR2) == 0 && seen == 2 * (i + 1));
+    CHECK(sigaltstack(&none, &was) == 0 && was.ss_sp == its.ss_sp && was.ss_size == kStack && was.ss_flags == 0);
+    CHECK(munmap(its.ss_sp, kStack) == 0);
+    compute(0.003);
+  }
+}
+
 int main(void) {
   signal_threads();
+  alternate_stacks();
   sigset_t mine, before;
   sigemptyset(&mine);
   sigaddset(&mine, SIGUSR1);
