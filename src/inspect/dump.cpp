@@ -16,6 +16,7 @@
 #include "inspect/unit_report.hpp"
 #include "inspect/unwind.hpp"
 #include "klt/klt.hpp"
+#include "klt/no_preemption.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
 
@@ -373,8 +374,16 @@ namespace {
 int dump_signal = 0;  // 0: none
 struct sigaction before;
 
+// It may have interrupted a section, so a tick that comes meanwhile is put off.
 void on_signal(int, siginfo_t*, void* context) noexcept {
+  const bool on_klt = klt_register_valid();
+  if (on_klt) klt_register_add32<kKltNoPreemption>(1);
   dump(STDERR_FILENO, san::kSignalsComeLate ? registers_here() : registers_of(*static_cast<ucontext_t*>(context)));
+  if (!on_klt) return;
+  const int error = errno;
+  klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+  if (preempt_tick_waits()) preempt_later();
+  errno = error;
 }
 
 }  // namespace
@@ -414,11 +423,16 @@ void inspect_forget() noexcept {
 
 }  // namespace weft::rt
 
-int weft_dump(int fd) { return weft::rt::dump(fd, weft::rt::registers_here()); }
+// Both: who is asked waits until we are through, and may be the one that would be picked in our place.
+int weft_dump(int fd) {
+  const weft::rt::NoPreemption through;
+  return weft::rt::dump(fd, weft::rt::registers_here());
+}
 
 int weft_dump_unit(int fd, weft_unit_t unit) {
   using namespace weft::rt;
   if (unit == nullptr) return WEFT_ERR_INVALID;
   const auto* const which = reinterpret_cast<const Unit*>(unit);
+  const NoPreemption through;
   return write_report(fd, registers_here(), [which](Report& report) { show_unit(report, which); });
 }

@@ -124,6 +124,32 @@ TEST_P(Preempt, OnMemoryOfTheProgram) {
   }
 }
 
+// Each thread that a dump asks waits until it is written: it may be the one whose turn would come first.
+TEST_P(Preempt, ADumpOfUnitsThatSpin) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "threads answer late under ThreadSanitizer";
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  std::atomic<bool> flag{false};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (unsigned i = 0; i < 3 * workers(); ++i) {
+    calls.push_back(std::make_unique<Call>([&flag, i] { i % 2 == 0 ? spin_until(flag) : Elsewhere().spin_until(flag); }));
+    units.push_back(calls.back()->ult());
+  }
+  const weft_unit_t first = units[0];
+  Call dumps([&] {
+    for (int i = 0; i < 3; ++i) {
+      spin_for(milliseconds(3));
+      EXPECT_TRUE(ok(weft_dump(fileno(file))));
+      EXPECT_TRUE(ok(weft_dump_unit(fileno(file), first)));
+    }
+    flag = true;
+  });
+  units.push_back(dumps.ult());
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  std::fclose(file);
+}
+
 // An idle worker is offered units, and takes few of them. The others are not to wait for 64 slices.
 TEST_P(Preempt, WhatIdleWorkersHaveNotTakenComesNext) {
   if (GetParam().workers != 1) GTEST_SKIP() << "others would take them";
