@@ -289,6 +289,31 @@ void end() noexcept { busy.store(false, std::memory_order_release); }
 
 namespace {
 
+// Who writes a report is not preempted meanwhile: a thread that it asks waits for it, and may be the one that would carry the worker
+// next. Not NoPreemption, which acts on a tick at its end: the caller may be a signal handler, on the alternate stack, or in a section.
+class NotPreempted {
+ public:
+  NotPreempted() noexcept : on_klt_(klt_register_valid()) {
+    if (on_klt_) klt_register_add32<kKltNoPreemption>(1);
+  }
+  NotPreempted(const NotPreempted&) = delete;
+  NotPreempted& operator=(const NotPreempted&) = delete;
+  ~NotPreempted() {
+    if (!on_klt_) return;
+    klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+    if (klt_is_inside(klt_self())) return;  // the section's end sees to it
+    // Again: one that comes while the guard is up leaves a note, too.
+    while (preempt_tick_waits()) {
+      klt_register_store32<kKltGuard>(kGuardUp);
+      preempt_later();
+      klt_register_store32<kKltGuard>(kGuardDown);
+    }
+  }
+
+ private:
+  const bool on_klt_;
+};
+
 // show(report), while nobody else writes a report and the runtime stays.
 template <class F>
 int write_report(int fd, const Registers& here, F&& show) noexcept {
@@ -296,13 +321,16 @@ int write_report(int fd, const Registers& here, F&& show) noexcept {
   if (!begin()) return WEFT_ERR_BUSY;
   const int error = errno;
   bool written = false;
-  if (runtime.running.load(std::memory_order_seq_cst)) {
-    Text out(fd);
-    Report report{out, here, own_tid()};
-    show(report);
-    written = out.flush();
+  {
+    const NotPreempted through;
+    if (runtime.running.load(std::memory_order_seq_cst)) {
+      Text out(fd);
+      Report report{out, here, own_tid()};
+      show(report);
+      written = out.flush();
+    }
+    end();
   }
-  end();
   errno = error;
   return written ? WEFT_OK : WEFT_ERR_INVALID;
 }
@@ -374,16 +402,8 @@ namespace {
 int dump_signal = 0;  // 0: none
 struct sigaction before;
 
-// It may have interrupted a section, so a tick that comes meanwhile is put off.
 void on_signal(int, siginfo_t*, void* context) noexcept {
-  const bool on_klt = klt_register_valid();
-  if (on_klt) klt_register_add32<kKltNoPreemption>(1);
   dump(STDERR_FILENO, san::kSignalsComeLate ? registers_here() : registers_of(*static_cast<ucontext_t*>(context)));
-  if (!on_klt) return;
-  const int error = errno;
-  klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
-  if (preempt_tick_waits()) preempt_later();
-  errno = error;
 }
 
 }  // namespace
@@ -423,16 +443,11 @@ void inspect_forget() noexcept {
 
 }  // namespace weft::rt
 
-// Both: who is asked waits until we are through, and may be the one that would be picked in our place.
-int weft_dump(int fd) {
-  const weft::rt::NoPreemption through;
-  return weft::rt::dump(fd, weft::rt::registers_here());
-}
+int weft_dump(int fd) { return weft::rt::dump(fd, weft::rt::registers_here()); }
 
 int weft_dump_unit(int fd, weft_unit_t unit) {
   using namespace weft::rt;
   if (unit == nullptr) return WEFT_ERR_INVALID;
   const auto* const which = reinterpret_cast<const Unit*>(unit);
-  const NoPreemption through;
   return write_report(fd, registers_here(), [which](Report& report) { show_unit(report, which); });
 }

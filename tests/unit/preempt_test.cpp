@@ -137,16 +137,26 @@ TEST_P(Preempt, ADumpOfUnitsThatSpin) {
     units.push_back(calls.back()->ult());
   }
   const weft_unit_t first = units[0];
+  static int to;
+  to = fileno(file);
+  struct sigaction action{}, before;
+  action.sa_handler = [](int) { EXPECT_TRUE(ok(weft_dump(to))); };
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, &before);
   Call dumps([&] {
     for (int i = 0; i < 3; ++i) {
       spin_for(milliseconds(3));
-      EXPECT_TRUE(ok(weft_dump(fileno(file))));
-      EXPECT_TRUE(ok(weft_dump_unit(fileno(file), first)));
+      EXPECT_TRUE(ok(weft_dump(to)));
+      EXPECT_EQ(raise(SIGUSR1), 0);
+      EXPECT_TRUE(ok(weft_dump_unit(to, first)));
     }
     flag = true;
   });
-  units.push_back(dumps.ult());
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.preemption = WEFT_PREEMPTION_KLT_SWITCHING;  // raise() asks which thread it is on, and then signals that
+  units.push_back(dumps.ult(&attr));
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  sigaction(SIGUSR1, &before, nullptr);
   std::fclose(file);
 }
 
