@@ -52,7 +52,7 @@ int sigaltstack(const stack_t* wanted, stack_t* was) noexcept {
     return result;
   }
   stack_t before = mine;
-  const bool there = overflow_is_on_stack_of(klt);
+  const bool there = (before.ss_flags & SS_DISABLE) == 0 && overflow_is_on_stack_of(klt);
   if (there) before.ss_flags |= SS_ONSTACK;
   if (wanted != nullptr) {
     if (there) return refuse(EPERM);
