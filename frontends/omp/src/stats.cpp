@@ -51,13 +51,16 @@ void stats_start() {
 }
 
 void stats_forget() {
-  for (int i = 0, n = threads_known(); i < n; ++i) thread_of(i).stats.clear();
+  for (int i = 0, n = threads_known(); i < n; ++i) {
+    if (Thread* thread = thread_at(i)) thread->stats.clear();
+  }
 }
 
 std::string stats_text() {
   uint64_t sums[static_cast<size_t>(Stat::kEnd)] = {};
   for (int i = 0, n = threads_known(); i < n; ++i) {
-    for (size_t stat = 0; stat < std::size(sums); ++stat) sums[stat] += thread_of(i).stats.of(static_cast<Stat>(stat));
+    const Thread* thread = thread_at(i);
+    for (size_t stat = 0; thread != nullptr && stat < std::size(sums); ++stat) sums[stat] += thread->stats.of(static_cast<Stat>(stat));
   }
   const auto sum = [&sums](Stat stat) { return sums[static_cast<size_t>(stat)]; };
   const uint64_t tasks = sum(Stat::kTasks) + sum(Stat::kTasksCalled);

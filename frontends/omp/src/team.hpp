@@ -230,13 +230,26 @@ struct alignas(64) Team {
 inline Member& this_member() { return *this_thread().member; }
 // Null: the caller has not met us yet.
 Thread* this_thread_if_any();
-// By its number, as code of clang's keeps it. Precondition: there is such a thread, and it is the caller.
+// By its number. Null: the main thread's, which has not met us yet.
 inline constexpr int kThreadsPage = 1 << 10;
 inline constexpr int kMostThreads = 1 << 17;
 extern std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage];
-inline Thread& thread_of(int gtid) {
+inline Thread* thread_at(int gtid) {
   const auto n = static_cast<unsigned>(gtid);
-  return *thread_table[n / kThreadsPage].load(std::memory_order_acquire)[n % kThreadsPage].load(std::memory_order_acquire);
+  return thread_table[n / kThreadsPage].load(std::memory_order_acquire)[n % kThreadsPage].load(std::memory_order_acquire);
+}
+// The caller, by its number, as code of clang's keeps it.
+inline Thread& thread_of(int gtid) {
+  Thread* thread = thread_at(gtid);
+  return __builtin_expect(thread != nullptr, 1) ? *thread : this_thread();
+}
+// The caller's, for code that asks for it long before it opens a region, if it does: clang's does where a function begins that has one. The
+// main thread is told its own without being made ours: what the program sets until then (signal masks, handlers) is in time.
+inline constexpr int kNumberOfMain = 0;
+int find_this_number();
+[[gnu::always_inline]] inline int this_number() {
+  const Thread* thread = known_thread(front::self());
+  return __builtin_expect(thread != nullptr, 1) ? thread->gtid : find_this_number();
 }
 // How many numbers there have been: an upper limit of gtids that are in use.
 int threads_known();

@@ -2,10 +2,13 @@
 #include "team.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "crowd.hpp"
@@ -21,7 +24,10 @@
 namespace weft::omp {
 
 constinit std::atomic<uint64_t> known_epoch{1};
-constinit std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage] = {};
+namespace {
+constinit std::atomic<Thread*> first_page[kThreadsPage] = {};
+}
+constinit std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage] = {{first_page}};
 
 }  // namespace weft::omp
 
@@ -37,15 +43,17 @@ thread_local Thread* kernel_thread = nullptr;  // of one that runs no unit
 // ---- the table of threads
 
 std::mutex table_lock;
-int numbers_used = 0;
+int numbers_used = 1;      // 0 is the main thread's, which may know that before anybody has met us
+bool main_is_met = false;
 int first_free = -1;  // of numbers that were given back: chained through `free_after`
 std::vector<int>& free_after() {
-  static auto* list = new std::vector<int>;
+  static auto* list = new std::vector<int>(static_cast<size_t>(numbers_used), -1);
   return *list;
 }
 
 // A number that was used before is taken first: tables of the program's are indexed with them.
-int number_acquire() {
+int number_acquire(bool main) {
+  if (main && !std::exchange(main_is_met, true)) return kNumberOfMain;
   if (first_free >= 0) {
     const int number = first_free;
     first_free = free_after()[static_cast<size_t>(number)];
@@ -108,12 +116,14 @@ void drop_initial_team(Thread& thread) {
   thread.member = nullptr;
 }
 
+bool is_main() noexcept { return syscall(SYS_gettid) == getpid(); }
+
 [[gnu::noinline]] Thread& meet() {
   runtime_start();
   tool::start();
   weft_unit_t unit = front::self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
-  Thread* thread = thread_create();
+  Thread* thread = thread_create(is_main());
   if (thread == nullptr) {
     std::fprintf(stderr, "weft: OpenMP: more than %d threads at a time\n", kMostThreads);
     std::abort();
@@ -147,9 +157,9 @@ void drop_initial_team(Thread& thread) {
 
 }  // namespace
 
-Thread* thread_create() {
+Thread* thread_create(bool main) {
   const std::scoped_lock hold(table_lock);
-  const int number = number_acquire();
+  const int number = number_acquire(main);
   if (number < 0) return nullptr;
   std::atomic<Thread*>& place =
       thread_table[number / kThreadsPage].load(std::memory_order_relaxed)[number % kThreadsPage];
@@ -221,6 +231,12 @@ Thread& find_this_thread(weft_unit_t unit) {
   return thread != nullptr ? *thread : meet();
 }
 
+int find_this_number() {
+  const bool nobody_is_main = first_page[kNumberOfMain].load(std::memory_order_acquire) == nullptr;
+  if (nobody_is_main && this_thread_if_any() == nullptr && is_main()) return kNumberOfMain;
+  return this_thread().gtid;
+}
+
 int threads_known() {
   const std::scoped_lock hold(table_lock);
   return numbers_used;
@@ -231,7 +247,8 @@ void threads_forget_all_but(Thread* keep) {
   first_free = -1;
   for (int i = 0; i < numbers_used; ++i) {
     if (keep != nullptr && i == keep->gtid) continue;
-    Thread& thread = thread_of(i);
+    if (thread_at(i) == nullptr) continue;
+    Thread& thread = *thread_at(i);
     thread.member = nullptr;
     thread.parked.store(0, std::memory_order_relaxed);
     // It may have stopped in the middle of any of these.

@@ -5,8 +5,8 @@
 
 namespace weft::omp {
 
-// With a number, and nothing else yet. Null: there are too many.
-Thread* thread_create();
+// With a number, and nothing else yet; for the main thread, or another one. Null: there are too many.
+Thread* thread_create(bool main = false);
 // Its number may be used again.
 void thread_release(Thread* thread);
 // A root ends, or has ended: with what its regions have kept.

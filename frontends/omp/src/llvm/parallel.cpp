@@ -148,7 +148,7 @@ WEFT_OMP_API void __kmpc_push_proc_bind(Ident*, int32_t gtid, int bind) {
 
 // ---- who asks
 
-WEFT_OMP_API int32_t __kmpc_global_thread_num(Ident*) { return this_thread().gtid; }
+WEFT_OMP_API int32_t __kmpc_global_thread_num(Ident*) { return this_number(); }
 WEFT_OMP_API int32_t __kmpc_global_num_threads(Ident*) { return threads_known(); }
 WEFT_OMP_API int32_t __kmpc_bound_thread_num(Ident*) { return this_member().num; }
 WEFT_OMP_API int32_t __kmpc_bound_num_threads(Ident*) { return this_member().team->n; }

@@ -95,7 +95,7 @@ Variable& known(void* original, size_t bytes) {
   return variable;
 }
 
-bool is_initial(const Thread& thread) { return thread.gtid == 0; }
+bool is_initial(const Thread& thread) { return thread.gtid == kNumberOfMain; }
 
 // `given`: a copy that the program has made itself; null: none.
 void* own_copy(Thread& thread, void* original, size_t bytes, void* given = nullptr) {
