@@ -10,8 +10,8 @@
 #include "block/block.hpp"
 #include "block/watch.hpp"
 #include "klt/guard.hpp"
+#include "klt/own_signal.hpp"
 #include "klt/process_gate.hpp"
-#include "os/realtime_signal.hpp"
 #include "pool/pool.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
@@ -52,12 +52,13 @@ void note_stop(Klt* self) noexcept {
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_return(int, siginfo_t* info,
-                                                                                                             void* context) noexcept {
-  if (san::kSignalsComeLate || !klt_register_valid()) return;
+}  // namespace
+
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void block_on_return(
+    const siginfo_t* info, ucontext_t* frame) noexcept {
+  if (san::kSignalsComeLate) return;
   Klt* self = klt_self();
   if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
-  auto* frame = static_cast<ucontext_t*>(context);
   if (!may_stop(self)) {
     const int error = errno;
     // In Weft it finds out by itself; but it may be another handler that is just about to go.
@@ -74,26 +75,18 @@ void note_stop(Klt* self) noexcept {
   klt_register_store32<kKltGuard>(kGuardDown);  // it comes back when it next calls Weft
 }
 
-}  // namespace
-
 bool back_install() noexcept {
   if (block_settings.signal.load(std::memory_order_relaxed) != 0) return true;
-  const int signal = realtime_signal_find(SIGRTMAX - 2);
-  if (signal == 0) return false;
-  struct sigaction ours{};
-  ours.sa_sigaction = on_return;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER;
-  sigemptyset(&ours.sa_mask);
-  if (sigaction(signal, &ours, nullptr) != 0) return false;
+  const int signal = own_signal_take(OwnSignal::kReturn);
   block_settings.signal.store(signal, std::memory_order_relaxed);
-  return true;
+  return signal != 0;
 }
 
 void block_call_in(const Klt* klt) noexcept { static_cast<void>(watch_stop_when_back(klt)); }
 
 void back_remove() noexcept {
-  const int signal = block_settings.signal.exchange(0, std::memory_order_relaxed);
-  if (signal != 0) realtime_signal_release(signal, on_return);
+  block_settings.signal.store(0, std::memory_order_relaxed);
+  own_signal_give_back(OwnSignal::kReturn);
 }
 
 }  // namespace weft::rt

@@ -21,6 +21,7 @@
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/membarrier.hpp"
+#include "os/signal_mask.hpp"
 #include "os/topology.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
@@ -335,12 +336,9 @@ bool scout_start(Worker* worker) noexcept {
   if (post.started) return true;
   list(worker);
   post.state.store(kPostLooks, std::memory_order_relaxed);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked scope;
   post.tid.store(kOnlyStarting, std::memory_order_relaxed);
   post.started = pthread_create(&post.thread, nullptr, scout_main, worker) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!post.started) post.tid.store(0, std::memory_order_relaxed);
   return post.started;
 }

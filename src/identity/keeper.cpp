@@ -5,6 +5,7 @@
 
 #include "identity/identity.hpp"
 #include "klt/process_gate.hpp"
+#include "os/signal_mask.hpp"
 
 namespace weft::rt {
 namespace {
@@ -38,11 +39,8 @@ bool keeper_start() noexcept {
   uint32_t none = kNone;
   if (!state.compare_exchange_strong(none, kStarting, std::memory_order_acq_rel)) return true;
   wish.store(kLook, std::memory_order_relaxed);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked scope;
   const bool started = pthread_create(&keeper, nullptr, keeper_main, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) state.store(kNone, std::memory_order_release);
   return started;
 }

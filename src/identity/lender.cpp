@@ -18,6 +18,7 @@
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
 #include "arch/thread_pointer.hpp"
+#include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
 
 namespace weft::rt {
@@ -102,12 +103,9 @@ bool lender_start() noexcept {
   if (pthread_attr_init(&attr) != 0) return false;
   pthread_attr_setstacksize(&attr, stack_size());
   pthread_attr_setguardsize(&attr, 0);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked scope;
   pthread_t thread;
   const bool started = pthread_create(&thread, &attr, lender_main, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attr);
   return started;
 }

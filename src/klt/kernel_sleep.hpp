@@ -2,6 +2,9 @@
 // begins, each of these costs a look at one word at most.
 #pragma once
 
+#include <signal.h>
+#include <ucontext.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -46,6 +49,8 @@ bool block_scouts_are_starting() noexcept;
 
 // ---- a KLT's thread; guard up -----------------------------------------------------------------------
 
+// It has come back, and has not come to Weft: the signal's handler, with the guard as it was.
+void block_on_return(const siginfo_t* info, ucontext_t* frame) noexcept;
 void block_klt_starts(Klt* klt) noexcept;
 // Its thread ends, or has not begun: the number is free for another one next. Under the list's lock.
 void block_klt_ends(Klt* klt) noexcept;

@@ -19,10 +19,12 @@
 #include "base/check.hpp"
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/own_signal.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/cpu_yield.hpp"
 #include "os/overflow.hpp"
+#include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
 
@@ -62,7 +64,8 @@ struct AllKlts {
 constinit AllKlts all_klts;
 constinit std::atomic<uint32_t> sticky_attention{0};
 constinit std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
-sigset_t first_mask;  // which signals the thread that initialised Weft had blocked then
+sigset_t mask_before;  // which signals the thread that initialised Weft had blocked then
+sigset_t first_mask;   // without ours: of each KLT
 
 // False: there are enough spares already.
 bool spares_put(Klt* klt) noexcept {
@@ -271,11 +274,11 @@ bool start_thread(Klt* klt) noexcept {
   int result = pthread_attr_setstack(&attr, klt->memory + kPage, klt->memory_bytes - kPage);
   // A thread starts with the signal mask of whoever makes it: that is not to be a ULT's, nor one that blocks all.
   sigset_t before;
-  pthread_sigmask(SIG_SETMASK, &first_mask, &before);
+  set_signal_mask(SIG_SETMASK, &first_mask, &before);
   klt->joinable = true;  // before it runs: it may have been a spare, and ended, when we get on
   if (result == 0) result = pthread_create(&klt->thread, &attr, thread_main, klt);
   if (result != 0) klt->joinable = false;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  set_signal_mask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attr);
   return result == 0;
 }
@@ -310,6 +313,20 @@ ExceptionGlobals* exceptions_of_thread() noexcept {
   return reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
 }
 
+namespace {
+
+// Of the thread that was adopted: it blocks ours again, if it did.
+void give_mask_back() noexcept {
+  sigset_t again;
+  sigemptyset(&again);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) {
+    if (sigismember(&mask_before, signal) == 1 && sigismember(&first_mask, signal) == 0) sigaddset(&again, signal);
+  }
+  set_signal_mask(SIG_BLOCK, &again, nullptr);
+}
+
+}  // namespace
+
 Klt* klt_adopt() noexcept {
   auto* klt = new (std::nothrow) Klt;
   if (klt == nullptr) return nullptr;
@@ -324,7 +341,10 @@ Klt* klt_adopt() noexcept {
   klt->initial = true;
   klt->thread = pthread_self();
   klt->state.store(KltState::kCarrying, std::memory_order_relaxed);
-  pthread_sigmask(SIG_SETMASK, nullptr, &first_mask);
+  set_signal_mask(SIG_SETMASK, nullptr, &mask_before);
+  first_mask = mask_before;
+  own_signals_leave_out(first_mask);
+  set_signal_mask(SIG_SETMASK, &first_mask, nullptr);
   init_on_thread(klt);
   initial_klt.store(klt, std::memory_order_release);  // pairs with the acquire in klt_for_each()
   return klt;
@@ -339,6 +359,7 @@ void klt_release_adopted(Klt* klt) noexcept {
   overflow_remove_thread(klt);
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
+  give_mask_back();
   block_klt_gone(klt, true);
   delete klt;  // not its memory: after a fork() it may have some, on which the thread goes on
 }

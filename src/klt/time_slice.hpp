@@ -2,6 +2,9 @@
 // begins, each of these costs a look at one word at most.
 #pragma once
 
+#include <signal.h>
+#include <ucontext.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +43,11 @@ void preempt_pools_say() noexcept;
 size_t preempt_stack_room() noexcept;
 
 // ---- a KLT's thread -------------------------------------------------------------------------------
+
+// A tick: the signal's handler, in a KLT.
+void preempt_on_tick(const siginfo_t* info, ucontext_t* frame) noexcept;
+// Where the C library's way back from handlers begins. Before there are ticks.
+void preempt_way_back(uintptr_t first) noexcept;
 
 void preempt_klt_starts(Klt* klt) noexcept;
 void preempt_klt_ends(Klt* klt) noexcept;

@@ -1,19 +1,16 @@
 #include "os/realtime_signal.hpp"
 
 namespace weft::rt {
-namespace {
 
-bool is_free(int signal) noexcept {
+bool realtime_signal_is_free(int signal) noexcept {
   struct sigaction now;
   return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
 }
 
-}  // namespace
-
 int realtime_signal_find(int last) noexcept {
   // Not the first ones, which programs that use such signals take.
   for (int signal = last; signal >= SIGRTMIN; --signal) {
-    if (is_free(signal)) return signal;
+    if (realtime_signal_is_free(signal)) return signal;
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 
 namespace weft::rt {
 
+bool realtime_signal_is_free(int signal) noexcept;  // nobody handles it
 // The last one, from `last` downwards, that nobody handles. 0: none.
 int realtime_signal_find(int last) noexcept;
 

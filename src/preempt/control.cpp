@@ -60,7 +60,7 @@ int preempt_set_mode(PreemptMode mode) noexcept {
   PreemptSettings& settings = preempt_settings;
   if (mode != PreemptMode::Off && settings.signal.load(std::memory_order_relaxed) == 0) {
     settings.kernel_tick = kernel_tick();
-    if (!preempt_install(runtime.options.preemption_signal)) return WEFT_ERR_UNSUPPORTED;
+    if (!preempt_install()) return WEFT_ERR_UNSUPPORTED;
   }
   Worker* worker = section_enter();
   if (worker != nullptr) worker->fp_base = fp_save();

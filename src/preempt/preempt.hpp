@@ -27,8 +27,8 @@ struct PreemptSettings {
 };
 extern PreemptSettings preempt_settings;
 
-// Installs the handler. `signal`: 0: one that nobody uses. False: there is none, or it may not be handled.
-bool preempt_install(int signal) noexcept;
+// Installs the handler. False: no signal is free, or the one that was wished may not be handled.
+bool preempt_install() noexcept;
 void preempt_uninstall() noexcept;
 
 // The tick of a worker on which a ULT runs. Guard up before and after. `frame`: what the signal has interrupted; null:

@@ -13,8 +13,8 @@
 
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/own_signal.hpp"
 #include "os/overflow.hpp"
-#include "os/realtime_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
 #include "worker/worker.hpp"
@@ -108,6 +108,7 @@ struct Restorer {
   bool has(uintptr_t ip) const noexcept { return ip >= first && ip < last; }
 };
 Restorer restorer;  // written before there are ticks
+constexpr uintptr_t kRestorerBytes = 9;  // mov $15, %rax; syscall
 
 extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[], __stop_weft_tick[];
 
@@ -137,10 +138,10 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_tick(
-    int, siginfo_t* info, void* context) noexcept {
-  if (__builtin_expect(!klt_register_valid(), 0)) return;
-  auto* frame = static_cast<ucontext_t*>(context);
+}  // namespace
+
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void preempt_on_tick(
+    const siginfo_t* info, ucontext_t* frame) noexcept {
   std::atomic<uint32_t>& ticks = klt_self()->ticks;
   ticks.store(ticks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (san::kSignalsComeLate) {
@@ -158,38 +159,14 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
-struct KernelAction {
-  void* handler;
-  unsigned long flags;
-  void* restorer;
-  unsigned long mask;
-};
+void preempt_way_back(uintptr_t first) noexcept {
+  if (restorer.first != first) restorer = {first, first + kRestorerBytes};
+}
 
-}  // namespace
-
-bool preempt_install(int wish) noexcept {
-  const int signal = wish != 0 ? wish : realtime_signal_find(SIGRTMAX - 1);
-  if (signal == 0) return false;
-  struct sigaction ours{};
-  ours.sa_sigaction = on_tick;
-  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
-  // leaves, the KLT goes on, and unblocks it.
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
-  if (sigaction(signal, &ours, nullptr) != 0) return false;
-  KernelAction seen{};
-  if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) == 0) {
-    constexpr uintptr_t kBytes = 9;  // mov $15, %rax; syscall
-    const auto first = reinterpret_cast<uintptr_t>(seen.restorer);
-    restorer = {first, first + kBytes};
-    // ThreadSanitizer has put its own function in the place of ours, and would call that when and where it likes.
-    if (san::kSignalsComeLate) {
-      seen.handler = reinterpret_cast<void*>(on_tick);
-      syscall(SYS_rt_sigaction, signal, &seen, nullptr, sizeof seen.mask);
-    }
-  }
+bool preempt_install() noexcept {
+  const int signal = own_signal_take(OwnSignal::kTick);
   preempt_settings.signal.store(signal, std::memory_order_release);
-  return true;
+  return signal != 0;
 }
 
 bool preempt_call_in(const Klt* klt) noexcept {
@@ -200,8 +177,8 @@ bool preempt_call_in(const Klt* klt) noexcept {
 }
 
 void preempt_uninstall() noexcept {
-  const int signal = preempt_settings.signal.exchange(0, std::memory_order_relaxed);
-  if (signal != 0) realtime_signal_release(signal, on_tick);
+  preempt_settings.signal.store(0, std::memory_order_relaxed);
+  own_signal_give_back(OwnSignal::kTick);
 }
 
 }  // namespace weft::rt

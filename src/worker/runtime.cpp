@@ -21,6 +21,7 @@
 #include "os/membarrier.hpp"
 #include "os/numa.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/own_signal.hpp"
 #include "os/overflow.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
@@ -184,6 +185,7 @@ int start_workers(unsigned count, const std::vector<Pu>& pus, int nodes) noexcep
 
 // Everything that can fail for want of memory or threads. stop() undoes it, as far as it got.
 int start_running(const Options& options) {
+  own_signals_choose(options.preemption_signal);
   Klt* klt = klt_adopt();
   if (klt == nullptr) return WEFT_ERR_NO_MEMORY;
   klt->guard.store(1, std::memory_order_relaxed);

@@ -17,6 +17,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
+#include "os/signal_mask.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -113,11 +114,8 @@ void spare_maker_look() noexcept { ask(kLook); }
 bool spare_maker_start() noexcept {
   if (started) return true;
   wish.store(kMore, std::memory_order_relaxed);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked scope;
   started = pthread_create(&maker, nullptr, maker_main, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 

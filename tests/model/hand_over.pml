@@ -802,7 +802,7 @@ proctype Inside(byte k) {
 end:
   do
   :: atomic { TICK_COMES(k) && guard_[k] -> count_signal(k); tick_inside(k) }
-  :: atomic {  // on_return()
+  :: atomic {  // block_on_return()
        STOP_COMES(k) && guard_[k] && ticks > 0 ->
        ticks--;
 #ifdef STOP_WHEN_TAKEN_ONLY
@@ -814,7 +814,7 @@ end:
   od
 }
 
-// on_tick() with the guard down, and the handler of a stop.
+// preempt_on_tick() with the guard down, and the handler of a stop.
 inline handler_leave() {
   store(GUARD, 0);
   if

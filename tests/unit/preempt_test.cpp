@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "klt/guard.hpp"
+#include "os/signal_mask.hpp"
 #include "support/elsewhere.hpp"
 #include "support/preempting.hpp"
 #include "worker/runtime.hpp"
@@ -287,9 +288,9 @@ TEST_P(Preempt, ManyTicksAtOnceNeedNoMoreStackThanOne) {
       sigset_t ticks, before;
       sigemptyset(&ticks);
       sigaddset(&ticks, signal);
-      pthread_sigmask(SIG_BLOCK, &ticks, &before);
+      weft::rt::set_signal_mask(SIG_BLOCK, &ticks, &before);
       for (unsigned k = 0; k < kTicks; ++k) syscall(SYS_tgkill, getpid(), gettid(), signal);
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      weft::rt::set_signal_mask(SIG_SETMASK, &before, nullptr);
       spin_for(milliseconds(2));
     }));
     units.push_back(calls.back()->ult(&attr));

@@ -1,0 +1,108 @@
+#include "klt/own_signal.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "klt/kernel_sleep.hpp"
+#include "klt/klt.hpp"
+#include "klt/time_slice.hpp"
+#include "os/realtime_signal.hpp"
+#include "sanitizer_switch.hpp"
+
+namespace weft::rt {
+namespace {
+
+struct Own {
+  std::atomic<int> number{0};  // any thread reads it; 0: none is left
+  bool wished = false;
+  bool taken = false;
+};
+constinit Own all[2];
+
+Own& own_of(OwnSignal which) noexcept { return all[static_cast<int>(which)]; }
+Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)]; }
+
+// Descriptors have positive codes, and so have the clocks of perf_event_open(), which are set on who has been in the kernel.
+// Timers and threads have negative ones.
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_signal(int, siginfo_t* info,
+                                                                                                             void* context) noexcept {
+  if (__builtin_expect(!klt_register_valid(), 0)) return;
+  auto* frame = static_cast<ucontext_t*>(context);
+  if (info->si_code > 0) return block_on_return(info, frame);
+  preempt_on_tick(info, frame);
+}
+
+struct KernelAction {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  unsigned long mask;
+};
+
+bool install(int signal) noexcept {
+  struct sigaction ours{};
+  ours.sa_sigaction = on_signal;
+  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
+  // leaves, the KLT goes on, and unblocks it.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  if (sigaction(signal, &ours, nullptr) != 0) return false;
+  KernelAction seen{};
+  if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) != 0) return true;
+  preempt_way_back(reinterpret_cast<uintptr_t>(seen.restorer));
+  // ThreadSanitizer has put its own function in the place of ours, and would call that when and where it likes.
+  if (san::kSignalsComeLate) {
+    seen.handler = reinterpret_cast<void*>(on_signal);
+    syscall(SYS_rt_sigaction, signal, &seen, nullptr, sizeof seen.mask);
+  }
+  return true;
+}
+
+// The last one that is free, and not the other's; that one, if there is none.
+int find(OwnSignal which) noexcept {
+  const int others = other_of(which).number.load(std::memory_order_relaxed);
+  const int last = SIGRTMAX - 1 - static_cast<int>(which);
+  int found = realtime_signal_find(last);
+  if (found == others && found != 0) found = realtime_signal_find(found - 1);
+  return found != 0 ? found : others;
+}
+
+}  // namespace
+
+void own_signals_choose(int tick) noexcept {
+  Own &ticks = own_of(OwnSignal::kTick), &returns = own_of(OwnSignal::kReturn);
+  returns.number.store(0, std::memory_order_relaxed);
+  ticks.wished = tick != 0;
+  ticks.number.store(ticks.wished ? tick : find(OwnSignal::kTick), std::memory_order_relaxed);
+  returns.number.store(find(OwnSignal::kReturn), std::memory_order_relaxed);
+}
+
+void own_signals_leave_out(sigset_t& set) noexcept {
+  for (const Own& own : all) {
+    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigdelset(&set, number);
+  }
+}
+
+int own_signal_take(OwnSignal which) noexcept {
+  Own& own = own_of(which);
+  int number = own.number.load(std::memory_order_relaxed);
+  const bool shared = other_of(which).taken && other_of(which).number.load(std::memory_order_relaxed) == number;
+  // The program may have taken it since.
+  if (!own.wished && !shared && !realtime_signal_is_free(number)) own.number.store(number = find(which), std::memory_order_relaxed);
+  if (number == 0 || !install(number)) return 0;
+  own.taken = true;
+  return number;
+}
+
+void own_signal_give_back(OwnSignal which) noexcept {
+  Own &own = own_of(which), &other = other_of(which);
+  const int number = own.number.load(std::memory_order_relaxed);
+  if (own.taken && !(other.taken && other.number.load(std::memory_order_relaxed) == number)) {
+    realtime_signal_release(number, on_signal);
+  }
+  own.taken = false;
+}
+
+}  // namespace weft::rt

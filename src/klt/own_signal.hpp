@@ -1,0 +1,24 @@
+// own_signal.hpp: the real-time signals of ours whose handlers may take a ULT off its worker.
+//
+// Each reason has one of its own. A program that handles all of them but one (Go's runtime handles each that it finds) leaves
+// that for both: what a signal is for is told by who has sent it, never by its number.
+//
+// KLTs do not block them, though the program may block all that it can: as the C library leaves its own open.
+#pragma once
+
+#include <signal.h>
+
+namespace weft::rt {
+
+enum class OwnSignal { kTick, kReturn };
+
+// Which ones they will be, before there is a KLT. `tick`: as wished; 0: the last that nobody handles.
+void own_signals_choose(int tick) noexcept;
+// They are not in the set any more.
+void own_signals_leave_out(sigset_t& set) noexcept;
+
+// Handled from here on. Under runtime.setup, or before anybody else knows the runtime. 0: there is none, or it may not be handled.
+int own_signal_take(OwnSignal which) noexcept;
+void own_signal_give_back(OwnSignal which) noexcept;
+
+}  // namespace weft::rt

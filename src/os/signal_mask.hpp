@@ -1,0 +1,34 @@
+// signal_mask.hpp: a thread's signal mask, exactly as told.
+#pragma once
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace weft::rt {
+
+// Not pthread_sigmask(): that of libweft.so (intercept/) leaves our own signals open.
+inline void set_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  constexpr size_t kKernels = 8;
+  syscall(SYS_rt_sigprocmask, how, set, before, kKernels);
+}
+
+// Threads that are made meanwhile take no signal, but for the C library's own.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);  // leaves the C library's own out
+    set_signal_mask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { set_signal_mask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace weft::rt
