@@ -17,6 +17,7 @@
 #include "unit/unit.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
+#include "worker/unit_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -38,7 +39,7 @@ void note_stop(Klt* self) noexcept {
 }
 
 // Like preempt/'s: where the guard goes down behind a ULT's signal, a tick is known as one that comes too early.
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void stop(ucontext_t*) noexcept {
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void stop(ucontext_t* frame) noexcept {
   Klt* self = klt_self();
   const int error = errno;  // the KLT is the same afterwards
   self->passes_gate.store(true, std::memory_order_relaxed);
@@ -49,6 +50,7 @@ void note_stop(Klt* self) noexcept {
   self->passes_gate.store(false, std::memory_order_relaxed);
   while (preempt_tick_waits()) preempt_later();
   errno = error;
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take_in_handler(*frame);
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
@@ -65,7 +67,7 @@ void note_stop(Klt* self) noexcept {
     // The worker may not be gone for good yet.
     const Take take = self->take.load(std::memory_order_relaxed);
     const bool out = self->state.load(std::memory_order_relaxed) == KltState::kOut;
-    if (out || take == Take::kTaken || take == Take::kPending) watch_stop_when_back(self);
+    if (out || take == Take::kTaken || take == Take::kHeld || take == Take::kPending) watch_stop_when_back(self);
     errno = error;
     return;
   }

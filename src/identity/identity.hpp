@@ -19,6 +19,7 @@ struct Identity {
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   StackWords lenders;        // constant: of the lender's own stack
   int tid;                   // constant: the kernel's number of the lender, for debuggers
+  std::atomic<uint64_t> signals{0};  // anybody: that have been sent to the ULT, and not taken yet; see worker/unit_signal.hpp
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

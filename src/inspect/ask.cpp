@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "sanitizer_switch.hpp"
@@ -81,8 +82,12 @@ bool have_signal() noexcept {
   ours.sa_sigaction = answer;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&ours.sa_mask);
+  // Nor one that ticks or returns will have: their handlers block it.
+  sigset_t others;
+  sigfillset(&others);
+  own_signals_leave_out(others);
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
-    if (!is_unused(signal) || sigaction(signal, &ours, nullptr) != 0) continue;
+    if (sigismember(&others, signal) != 1 || !is_unused(signal) || sigaction(signal, &ours, nullptr) != 0) continue;
     signal_now = signal;
     return true;
   }

@@ -11,6 +11,7 @@
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "worker/identity.hpp"
+#include "worker/unit_signal.hpp"
 
 using namespace weft::rt;
 
@@ -33,6 +34,9 @@ constinit Next<void(void*)> next_exit{"pthread_exit"};
   next_kill.get();
   next_sigqueue.get();
 }
+
+// A ULT's, also of one that has been a thread of the program's.
+bool is_ours(pthread_t thread) noexcept { return identity_is(thread) || identity_of_adopted(thread) != nullptr; }
 
 bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
 
@@ -57,16 +61,18 @@ extern "C" {
 
 // To the calling one, the C library asks the kernel for the thread's number; elsewhere it would take the lender's.
 int pthread_kill(pthread_t thread, int signal) noexcept {
-  if (signal != 0 && identity_is(thread) && !is_calling(thread)) return ENOTSUP;
-  return next_kill.get()(thread, signal);
+  if (signal == 0 || is_calling(thread)) return next_kill.get()(thread, signal);
+  if (identity_is(thread)) return ENOTSUP;
+  Identity* adopted = identity_of_adopted(thread);
+  return adopted != nullptr ? unit_signal_send(*adopted, signal) : next_kill.get()(thread, signal);
 }
 
 int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept {
-  if (!identity_is(thread)) return next_sigqueue.get()(thread, signal, value);
+  if (!is_ours(thread)) return next_sigqueue.get()(thread, signal, value);
   return is_calling(thread) ? queue_to_calling_klt(signal, value) : ENOTSUP;
 }
 
-int pthread_cancel(pthread_t thread) { return identity_is(thread) ? ENOTSUP : next_cancel.get()(thread); }
+int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }
 
 // "Not a joinable thread": Weft joins the lender, and weft_join() the ULT.
 int pthread_detach(pthread_t thread) noexcept { return identity_is(thread) ? EINVAL : next_detach.get()(thread); }

@@ -14,6 +14,7 @@
 #include "worker/packing.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
+#include "worker/unit_signal.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -115,6 +116,7 @@ Worker* guard_enter_slow() noexcept {
         if (Worker* worker = self->worker.load(std::memory_order_acquire)) return worker;
         break;
       case Take::kPending:
+      case Take::kHeld:
         break;  // an answer comes: the taker decides without us
       case Take::kTaken:
         return come_back(self);
@@ -159,6 +161,7 @@ void guard_leave_slow() noexcept {
     san::release(guard_worker());
     klt_register_store32<kKltGuard>(0);
   }
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take();
 }
 
 int guard_leave_slow_ok() noexcept {

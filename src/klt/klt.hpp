@@ -37,6 +37,7 @@ enum class Take : uint32_t {
   kPending,  // a taker decides, or uses the worker's private state for a moment; the owner waits
   kGiving,   // the owner gives its worker away; takers keep off
   kTaken,    // the worker is gone; the owner runs without one
+  kHeld,     // the same, and somebody sends the owner a signal for its unit: the owner waits
   kForked,   // this is a forked child, and what this thread did for Weft stayed behind in the parent
 };
 
@@ -49,6 +50,7 @@ inline constexpr uint32_t kDeferred = 1u << 2;  // `deferred` holds a unit that 
 inline constexpr uint32_t kTimer = 1u << 4;     // nobody may watch over the deadlines
 inline constexpr uint32_t kPreempt = 1u << 5;   // the time slice of the unit that runs is used up
 inline constexpr uint32_t kSuspend = 1u << 6;   // the worker is suspended: its scheduler is to look soon
+inline constexpr uint32_t kSignals = 1u << 7;   // the unit that runs has been sent signals
 }  // namespace attention
 
 // The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).

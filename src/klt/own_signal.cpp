@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "klt/time_slice.hpp"
 #include "os/realtime_signal.hpp"
 #include "sanitizer_switch.hpp"
+#include "worker/unit_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -21,17 +23,35 @@ struct Own {
 };
 constinit Own all[2];
 
+// Inside Weft whoever lowers the guard takes them.
+void courier_comes(ucontext_t& frame) noexcept {
+  if (!klt_is_inside(klt_self())) return unit_signals_take_in_handler(frame);
+  klt_register_or32<kKltAttention>(attention::kSignals);
+}
+
 Own& own_of(OwnSignal which) noexcept { return all[static_cast<int>(which)]; }
+bool has_taken(const Own& own, int number) noexcept {
+  return own.taken && own.number.load(std::memory_order_relaxed) == number;
+}
 Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)]; }
 
+constinit std::atomic<int> courier{0};  // any thread reads it; 0: none is wanted yet
+
 // Descriptors have positive codes, and so have the clocks of perf_event_open(), which are set on who has been in the kernel.
-// Timers and threads have negative ones.
+// Timers, and threads that pass a tick on, have negative ones; a courier one of its own.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_signal(int, siginfo_t* info,
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
   if (info->si_code > 0) return block_on_return(info, frame);
+  if (info->si_code == SI_QUEUE) return courier_comes(*frame);
   preempt_on_tick(info, frame);
+}
+
+void block_both(sigset_t& set) noexcept {
+  for (const Own& own : all) {
+    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigaddset(&set, number);
+  }
 }
 
 struct KernelAction {
@@ -45,9 +65,10 @@ bool install(int signal) noexcept {
   struct sigaction ours{};
   ours.sa_sigaction = on_signal;
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
-  // leaves, the KLT goes on, and unblocks it.
+  // leaves, the KLT goes on, and unblocks them.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&ours.sa_mask);
+  block_both(ours.sa_mask);
   if (sigaction(signal, &ours, nullptr) != 0) return false;
   KernelAction seen{};
   if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) != 0) return true;
@@ -88,7 +109,7 @@ void own_signals_leave_out(sigset_t& set) noexcept {
 int own_signal_take(OwnSignal which) noexcept {
   Own& own = own_of(which);
   int number = own.number.load(std::memory_order_relaxed);
-  const bool shared = other_of(which).taken && other_of(which).number.load(std::memory_order_relaxed) == number;
+  const bool shared = has_taken(other_of(which), number) || courier.load(std::memory_order_relaxed) == number;
   // The program may have taken it since.
   if (!own.wished && !shared && !realtime_signal_is_free(number)) own.number.store(number = find(which), std::memory_order_relaxed);
   if (number == 0 || !install(number)) return 0;
@@ -97,12 +118,29 @@ int own_signal_take(OwnSignal which) noexcept {
 }
 
 void own_signal_give_back(OwnSignal which) noexcept {
-  Own &own = own_of(which), &other = other_of(which);
+  Own& own = own_of(which);
   const int number = own.number.load(std::memory_order_relaxed);
-  if (own.taken && !(other.taken && other.number.load(std::memory_order_relaxed) == number)) {
+  const bool is_courier = courier.load(std::memory_order_relaxed) == number;
+  if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier) {
     realtime_signal_release(number, on_signal);
   }
-  own.taken = false;
+}
+
+bool own_signal_keep_courier() noexcept {
+  if (courier.load(std::memory_order_relaxed) != 0) return true;
+  const Own& own = all[0].taken || !all[1].taken ? all[0] : all[1];
+  const int number = own.number.load(std::memory_order_relaxed);
+  if (number == 0 || (!own.taken && !install(number))) return false;
+  courier.store(number, std::memory_order_release);
+  return true;
+}
+
+void own_signal_send_courier(int tid) noexcept {
+  siginfo_t info{};
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, courier.load(std::memory_order_acquire), &info);
 }
 
 }  // namespace weft::rt

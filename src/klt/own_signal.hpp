@@ -1,4 +1,4 @@
-// own_signal.hpp: the real-time signals of ours whose handlers may take a ULT off its worker.
+// own_signal.hpp: the real-time signals of ours that come to a KLT in the midst of a ULT: their handlers may take that off its worker.
 //
 // Each reason has one of its own. A program that handles all of them but one (Go's runtime handles each that it finds) leaves
 // that for both: what a signal is for is told by who has sent it, never by its number.
@@ -20,5 +20,10 @@ void own_signals_leave_out(sigset_t& set) noexcept;
 // Handled from here on. Under runtime.setup, or before anybody else knows the runtime. 0: there is none, or it may not be handled.
 int own_signal_take(OwnSignal which) noexcept;
 void own_signal_give_back(OwnSignal which) noexcept;
+
+// One of them brings a KLT the news that its unit has been sent signals (worker/unit_signal.hpp): from here on, for good. Under
+// runtime.setup. False: there is none.
+bool own_signal_keep_courier() noexcept;
+void own_signal_send_courier(int tid) noexcept;
 
 }  // namespace weft::rt

@@ -17,6 +17,7 @@
 #include "os/overflow.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
+#include "worker/unit_signal.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -135,6 +136,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     klt_register_and32<kKltAttention>(~attention::kPreempt);
     tick_later();
   }
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take_in_handler(*frame);
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 

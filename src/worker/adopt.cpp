@@ -19,14 +19,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
 #include <new>
 
 #include "api/handles.hpp"
 #include "arch/system_call.hpp"
 #include "identity/lender.hpp"
+#include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "worker/identity.hpp"
 #include "worker/runtime.hpp"
+#include "worker/unit_signal.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -118,12 +121,25 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
 
 }  // namespace
 
+Identity* identity_of_adopted(pthread_t thread) noexcept {
+  for (Adoption* adoption = newest.load(std::memory_order_acquire); adoption != nullptr; adoption = adoption->older) {
+    if (pthread_equal(adoption->identity.lender, thread) != 0) return &adoption->identity;
+  }
+  return nullptr;
+}
+
+void adopted_forget() noexcept { newest.store(nullptr, std::memory_order_relaxed); }
+
 const char* adopt_unsupported() noexcept { return identity_unsupported(); }
 
 int adopt_caller(Pool* home) noexcept {
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
   if (klt_register_valid()) return WEFT_ERR_CONTEXT;
   if (adopt_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
+  {
+    std::lock_guard hold(runtime.setup);
+    static_cast<void>(own_signal_keep_courier());  // without one it gets signals when it next leaves a worker and goes on
+  }
   auto* adoption = new (std::nothrow) Adoption;
   if (adoption == nullptr) return WEFT_ERR_NO_MEMORY;
   adopt_stack(adoption->stack, syscall(SYS_gettid) == getpid());

@@ -10,7 +10,7 @@ namespace weft::rt {
 const char* adopt_unsupported() noexcept;
 
 // The caller becomes a ULT with an identity of its own, which is the one it has, and goes on as that. It can neither end nor
-// be cancelled: the end of the process is its end. Signals that are sent to its kernel thread alone stay there. Home: it is
+// be cancelled: the end of the process is its end. Signals for it: see unit_signal.hpp. Home: it is
 // pinned to that pool; null: any worker runs it.
 // Errors: UNINITIALIZED, UNSUPPORTED, CONTEXT (it is a KLT of Weft's already), NO_MEMORY.
 int adopt_caller(Pool* home) noexcept;

@@ -31,6 +31,10 @@ int identity_get_name(char* name, size_t size) noexcept;
   const uintptr_t its = host->identity->thread_pointer;
   if (thread_pointer() != its) thread_pointer_set(its);
   san::identity_changed(host->stack->low, host->stack->usable());
+  // Whoever lowers the guard takes them. The unit is `current` already: see unit_signal.hpp.
+  if (__builtin_expect(host->identity->signals.load(std::memory_order_relaxed) != 0, 0)) {
+    klt_register_or32<kKltAttention>(attention::kSignals);
+  }
 }
 [[gnu::always_inline]] inline void take_off_identity(const Unit* host) noexcept {
   thread_pointer_set(klt_thread_pointer());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <cerrno>
@@ -21,6 +22,26 @@ inline bool frame_in_kernel(const ucontext_t& frame) noexcept {
   if (frame.uc_mcontext.gregs[REG_RAX] == -EINTR) return true;
   const auto* code = reinterpret_cast<const unsigned char*>(frame.uc_mcontext.gregs[REG_RIP]);
   return code[0] == 0x0f && code[1] == 0x05;
+}
+
+// One of the calls that wait, if it is about to be begun again, fails instead: as the kernel has it for handlers without SA_RESTART. So does
+// one that has not begun, which looks the same.
+inline void frame_end_call(ucontext_t& frame) noexcept {
+  auto& registers = frame.uc_mcontext.gregs;
+  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  if (code[0] != 0x0f || code[1] != 0x05) return;
+  switch (registers[REG_RAX]) {
+    case SYS_read: case SYS_readv: case SYS_write: case SYS_writev:
+    case SYS_open: case SYS_openat: case SYS_ioctl: case SYS_fcntl: case SYS_flock:
+    case SYS_accept: case SYS_accept4: case SYS_connect:
+    case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg:
+    case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg:
+    case SYS_wait4: case SYS_waitid: case SYS_futex: case SYS_mq_timedsend: case SYS_mq_timedreceive:
+      registers[REG_RAX] = -EINTR;
+      registers[REG_RIP] += 2;
+      break;
+    default: break;
+  }
 }
 
 // The general registers, in no order that matters: neither the instruction pointer nor the flags are among them.

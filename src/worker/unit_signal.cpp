@@ -1,0 +1,206 @@
+#include "worker/unit_signal.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "arch/frame.hpp"
+#include "klt/guard.hpp"
+#include "klt/hand_over.hpp"
+#include "klt/own_signal.hpp"
+#include "os/membarrier.hpp"
+#include "os/signal_mask.hpp"
+#include "unit/unit.hpp"
+
+namespace weft::rt {
+namespace {
+
+Identity* identity_of(const Unit* unit) noexcept {
+  if (unit == nullptr) return nullptr;
+  const Unit* host = unit->host;
+  return host != nullptr && unit_owns(host, own::kIdentity) ? host->identity : nullptr;
+}
+
+constexpr unsigned kMostTries = 50;  // of some 20 µs
+
+constexpr uint64_t bit_of(int signal) noexcept { return uint64_t{1} << (signal - 1); }
+
+struct Search {
+  const Identity* whose;
+  Klt* found = nullptr;
+};
+
+// What is read of a unit may be of one that has just ended; descriptors stay. A wrong answer costs a courier for nothing.
+void look_at(Klt* klt, void* search_arg) noexcept {
+  auto& search = *static_cast<Search*>(search_arg);
+  if (identity_of(klt->current.load(std::memory_order_acquire)) == search.whose) search.found = klt;
+}
+
+// A file of /proc/self/task/<tid>; empty: it cannot be read. Async-signal-safe.
+struct TaskFile {
+  char text[4096] = {};
+  TaskFile(int tid, const char* name) noexcept {
+    char path[64] = "/proc/self/task/";
+    char digits[16];
+    int count = 0;
+    for (; tid > 0; tid /= 10) digits[count++] = static_cast<char>('0' + tid % 10);
+    char* end = path + std::strlen(path);
+    while (count > 0) *end++ = digits[--count];
+    *end++ = '/';
+    std::strcpy(end, name);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
+    close(fd);
+  }
+};
+
+// "SigBlk:\t0000000000000200"
+bool has_blocked(int tid, int signal) noexcept {
+  const TaskFile status(tid, "status");
+  const char* mask = std::strstr(status.text, "SigBlk:");
+  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & bit_of(signal)) != 0;
+}
+
+// In a call with a signal mask of its own: "NUMBER ARGUMENT …", or "running". No handler of ours makes such a call.
+bool waits_for_signals(int tid) noexcept {
+  const TaskFile call(tid, "syscall");
+  if (call.text[0] < '0' || call.text[0] > '9') return false;
+  switch (std::strtol(call.text, nullptr, 10)) {
+    case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_ppoll: case SYS_pselect6: case SYS_epoll_pwait: case SYS_epoll_pwait2:
+      return true;
+    default: return false;
+  }
+}
+
+// The courier would not come, or come too late.
+bool takes_it_itself(const Klt* klt, int signal) noexcept {
+  const int tid = klt->tid.load(std::memory_order_relaxed);
+  return has_blocked(tid, signal) || waits_for_signals(tid);
+}
+
+// Unless it has taken it by now, or can be reached otherwise.
+void send_to(Identity& to, const Klt* klt, int signal) noexcept {
+  if (identity_of(klt->current.load(std::memory_order_acquire)) != &to || !takes_it_itself(klt, signal)) return;
+  if ((to.signals.fetch_and(~bit_of(signal), std::memory_order_acq_rel) & bit_of(signal)) == 0) return;
+  syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
+}
+
+bool is_noted(const Identity& to, int signal) noexcept {
+  return (to.signals.load(std::memory_order_acquire) & bit_of(signal)) != 0;
+}
+
+// It has its worker, and its guard down; it cannot leave the KLT meanwhile. False: not so, or others are at it.
+bool send_to_carrier(Identity& to, Klt* klt, int signal) noexcept {
+  Worker* worker = klt->worker.load(std::memory_order_acquire);
+  Klt* victim = worker != nullptr ? take_begin(worker) : nullptr;
+  if (victim == nullptr) return false;
+  if (victim == klt) send_to(to, klt, signal);
+  take_retract(worker, victim);
+  return !is_noted(to, signal);
+}
+
+// It is in the kernel, and has lost its worker to others. The same.
+bool send_to_taken(Identity& to, Klt* klt, int signal) noexcept {
+  Take taken = Take::kTaken;
+  if (!klt->take.compare_exchange_strong(taken, Take::kHeld, std::memory_order_acquire)) return false;
+  send_to(to, klt, signal);
+  // Not if it is about to come back already: then it sleeps as a captive before it can leave.
+  Take held = Take::kHeld;
+  klt->take.compare_exchange_strong(held, Take::kTaken, std::memory_order_release);
+  return !is_noted(to, signal);
+}
+
+// It sleeps in Weft until it is woken, and looks as it goes on. False: not so, or it goes on already.
+bool leave_to_sleeper(Klt* klt) noexcept {
+  klt->attention.fetch_or(attention::kSignals, std::memory_order_relaxed);
+  membarrier_all();
+  const TaskFile call(klt->tid.load(std::memory_order_relaxed), "syscall");
+  char* rest = nullptr;
+  return std::strtol(call.text, &rest, 10) == SYS_futex && std::strtoull(rest, nullptr, 16) == reinterpret_cast<uintptr_t>(&klt->wake);
+}
+
+// True: nothing is left to be done. A section of whatever thread, or a handler that has interrupted one.
+bool try_send(Identity& to, int signal, bool last) noexcept {
+  if (!is_noted(to, signal)) return true;
+  Search search{&to};
+  klt_for_each(look_at, &search);
+  Klt* klt = search.found;
+  if (klt == nullptr) return true;
+  if (!takes_it_itself(klt, signal)) {
+    own_signal_send_courier(klt->tid.load(std::memory_order_relaxed));
+    return true;
+  }
+  if (send_to_carrier(to, klt, signal) || send_to_taken(to, klt, signal) || leave_to_sleeper(klt)) return true;
+  // Its guard is up: it is in Weft, for some instructions, or a handler of the program's has interrupted that: which may wait for this
+  // signal, or for what the sender does next.
+  if (last || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_to(to, klt, signal);
+  return !is_noted(to, signal);
+}
+
+// F: of each, in the order of their numbers.
+template <class F>
+void take(F f) noexcept {
+  const int error = errno;
+  klt_register_and32<kKltAttention>(~attention::kSignals);
+  if (Identity* identity = identity_of(klt_current())) {
+    for (uint64_t all = identity->signals.exchange(0, std::memory_order_acq_rel); all != 0; all &= all - 1) {
+      f(__builtin_ctzll(all) + 1);
+    }
+  }
+  errno = error;
+}
+
+void send_to_this_klt(int signal) noexcept {
+  syscall(SYS_tgkill, getpid(), klt_self()->tid.load(std::memory_order_relaxed), signal);
+}
+
+// As the program wants it: what our own handler has interrupted would be begun again.
+bool ends_calls(int signal) noexcept {
+  struct sigaction now;
+  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_RESTART) == 0 &&
+         ((now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_IGN && now.sa_handler != SIG_DFL));
+}
+
+}  // namespace
+
+int unit_signal_send(Identity& to, int signal) noexcept {
+  if (signal < 0 || signal > SIGRTMAX) return EINVAL;
+  const int error = errno;
+  to.signals.fetch_or(bit_of(signal), std::memory_order_seq_cst);
+  membarrier_all();  // it sees that as it gets onto a KLT, or we see where it is
+  // A handler that has interrupted Weft waits for nobody, who may wait for it.
+  if (klt_register_valid() && klt_is_inside(klt_self())) {
+    static_cast<void>(try_send(to, signal, true));
+  } else {
+    bool done = false;
+    for (unsigned tries = 1; !done && tries <= kMostTries; ++tries) {
+      Worker* worker = section_enter();
+      done = try_send(to, signal, tries == kMostTries);
+      section_leave(worker);
+    }
+  }
+  errno = error;
+  return 0;
+}
+
+void unit_signals_take() noexcept { take(send_to_this_klt); }
+
+void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
+  take([&frame](int signal) {
+    // Else its handler would come here. Our return gives the mask of then back.
+    sigset_t it;
+    sigemptyset(&it);
+    sigaddset(&it, signal);
+    set_signal_mask(SIG_BLOCK, &it, nullptr);
+    send_to_this_klt(signal);
+    if (ends_calls(signal)) frame_end_call(frame);
+  });
+}
+
+}  // namespace weft::rt

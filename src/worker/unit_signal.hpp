@@ -1,0 +1,46 @@
+// unit_signal.hpp: signals that pthread_kill() sends to a thread which has become a ULT (adopt.hpp). Its kernel thread sleeps for good,
+// with all signals blocked; runtimes with a garbage collector stop their threads like that, main among them, and wait until each has
+// answered.
+//
+//   sender                                        the ULT
+//   notes it with the identity, membarrier        gets onto a KLT: `current`, then a look at the notes
+//   looks on which KLT it is                      takes them: the KLT sends them to itself
+//     none: it looks when it goes on
+//     sends that KLT the courier, a signal of
+//       our own (klt/own_signal.hpp)              its handler: looks; inside Weft whoever lowers the guard does
+//     or the signal itself, where the ULT has
+//       blocked it, or waits for signals; it is
+//       kept from leaving meanwhile (Take)        gets it as any thread
+//
+// So the program's handler runs where the ULT is, never on another one's stack or identity: who sends to itself handles it before it is in
+// user mode again. And not on top of a handler of ours, whose registers it would take for the ULT's: there the courier is blocked.
+// (A handler that has stopped the ULT, and waits for the signal to go on, has blocked the courier, too.) A ULT that waits in Weft gets it
+// when it goes on.
+//
+// Rejected: to send it to that KLT straight away. By then the ULT may have left; and if that is prevented, the KLT may be in a handler
+// of ours that has not raised the guard yet, or has lowered it (SBCL: "no SP known for thread").
+#pragma once
+
+#include <pthread.h>
+#include <ucontext.h>
+
+#include "identity/identity.hpp"
+
+namespace weft::rt {
+
+// Null: not of such a thread. Async-signal-safe.
+Identity* identity_of_adopted(pthread_t thread) noexcept;
+// In a forked child, whose only thread is none of them any more.
+void adopted_forget() noexcept;
+
+// To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0 or EINVAL.
+int unit_signal_send(Identity& to, int signal) noexcept;
+
+// ---- the ULT's side: the current one's, if it has any
+
+// Guard down, in no handler of ours: they come at once.
+void unit_signals_take() noexcept;
+// In a handler of ours that will return to what it has interrupted: they come then.
+void unit_signals_take_in_handler(ucontext_t& frame) noexcept;
+
+}  // namespace weft::rt
