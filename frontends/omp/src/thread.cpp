@@ -119,11 +119,12 @@ void drop_initial_team(Thread& thread) {
 bool is_main() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 [[gnu::noinline]] Thread& meet() {
+  const bool main = is_main();  // a ULT, as which it goes on from here, is on another kernel thread
   runtime_start();
   tool::start();
   weft_unit_t unit = front::self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
-  Thread* thread = thread_create(is_main());
+  Thread* thread = thread_create(main);
   if (thread == nullptr) {
     std::fprintf(stderr, "weft: OpenMP: more than %d threads at a time\n", kMostThreads);
     std::abort();
