@@ -247,9 +247,9 @@ void threads_forget_all_but(Thread* keep) {
   known_epoch.fetch_add(1, std::memory_order_relaxed);
   first_free = -1;
   for (int i = 0; i < numbers_used; ++i) {
-    if (keep != nullptr && i == keep->gtid) continue;
-    if (thread_at(i) == nullptr) continue;
-    Thread& thread = *thread_at(i);
+    Thread* found = thread_at(i);
+    if (found == nullptr || found == keep) continue;
+    Thread& thread = *found;
     thread.member = nullptr;
     thread.parked.store(0, std::memory_order_relaxed);
     // It may have stopped in the middle of any of these.
