@@ -53,10 +53,28 @@ void note_context(Unit* unit, uint64_t context) noexcept {
   return WEFT_OK;
 }
 
-// To a user-defined or stacked scheduler.
-[[gnu::noinline]] int yield_to_parent(Worker* worker, Unit* unit, uint64_t context) noexcept {
-  note_context(unit, context);
-  leave_to_parent(worker, unit, yield_action);
+// Whether a unit that yields goes straight into the worker's ring.
+[[gnu::always_inline]] inline bool yields_into_ring(const Worker* worker, const Unit* unit) noexcept {
+  const Lane& lane = worker->lane;
+  return (unit_attributes(unit) & (flag::kFront | flag::kWatched)) == flag::kFront &&
+         unit->pool.load(std::memory_order_relaxed)->lane_owner == worker && !lane.is_listed() && !lane.has_inbox() &&
+         !lane.ring_full();
+}
+
+// The worker runs a user-defined or stacked scheduler.
+[[gnu::noinline]] int yield_to_parent(Worker* worker, uint64_t context, int (*otherwise)()) noexcept {
+  Unit* unit = klt_current();
+  if (!is_ult(unit) || unit->requests.load(std::memory_order_relaxed) != 0 || !leaves_to_parent(worker, unit)) {
+    return yield_in_general(context, otherwise);
+  }
+  if (yields_into_ring(worker, unit)) {  // before its context is complete, as in a direct switch
+    unit_transition(unit, UnitState::kReady);
+    worker->lane.push_private_unchecked(unit);
+    leave_to_parent(worker, unit, nullptr);
+  } else {
+    note_context(unit, context);
+    leave_to_parent(worker, unit, yield_action);
+  }
   return come_back(unit);
 }
 
@@ -67,15 +85,13 @@ int yield(uint64_t context, int (*otherwise)()) {
   if (__builtin_expect(!klt_register_valid(), 0)) return yield_in_general(context, otherwise);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return yield_in_general(context, otherwise);
+  if (__builtin_expect(!worker->direct, 0)) return yield_to_parent(worker, context, otherwise);
   Unit* unit = klt_current();
   Lane& lane = worker->lane;
   Unit* next = lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
   if (next == nullptr || unit == nullptr || is_schedulers_turn(switches) || lane.has_inbox() ||
       !leaves_directly(worker, unit) || !resumes_directly(next)) {
-    if (is_ult(unit) && unit->requests.load(std::memory_order_relaxed) == 0 && leaves_to_parent(worker, unit)) {
-      return yield_to_parent(worker, unit, context);
-    }
     return yield_in_general(context, otherwise);
   }
   lane.rotate_private(unit);

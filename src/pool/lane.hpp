@@ -247,6 +247,10 @@ struct Lane final : Pool {
   // The owner, or who has the private part otherwise: the oldest unit of all; null: none.
   Unit* take_any() noexcept;
   bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
+  // The owner: the ring holds all that there is. Others may put more elsewhere at any time.
+  bool is_all_private() const noexcept {
+    return !listing.load(std::memory_order_relaxed) && !is_listed() && !has_shared() && !has_inbox();
+  }
   bool has_inbox() const noexcept {
     return inbox_count.load(std::memory_order_relaxed) != 0 || woken_count() != 0;
   }

@@ -90,12 +90,12 @@ inline void mark_if_direct(Unit* unit) noexcept {
 }
 
 // leave_unit() of such a one. Inline, because after a change of stack every return goes where the processor does not expect
-// it: as few of them as can be.
+// it: as few of them as can be. `action`: null: nothing is left to do.
 [[gnu::always_inline]] inline void leave_to_parent(Worker* worker, Unit* unit, AfterSwitch action) noexcept {
   check_fp(worker, unit->host);
   count(worker->stats.switches);
   klt_set_current(nullptr);
-  worker->left = {unit, action, nullptr};
+  if (action != nullptr) worker->left = {unit, action, nullptr};
   Stack* from = unit->host->stack;
   Stack* to = worker->parent_stack;
   san::before_switch(from->san, to->san, to->low, to->usable(), false);

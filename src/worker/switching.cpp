@@ -461,69 +461,90 @@ struct SavedScheduler {
   Context* const outer;
   Stack* const outer_stack;
   Stack* const stack;
-  Context here;
 };
 
-// Runs a ULT until it leaves.
-[[gnu::always_inline]] inline void run_ult_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
+// Runs a ULT until it leaves. `here`: where it leaves for.
+[[gnu::always_inline]] inline void run_ult_from(Worker* worker, const SavedScheduler& saved, Context* here, Unit* unit) noexcept {
   if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
     if (!give_stack(worker, unit)) return put_off(worker, unit);
     count(worker->stats.units_run);
   }
-  set_parent(worker, &saved.here, saved.stack);
-  worker->left = {nullptr, nullptr, nullptr};
-  switch_to_unit(worker, unit, &saved.here);
+  set_parent(worker, here, saved.stack);
+  worker->left.action = nullptr;
+  switch_to_unit(worker, unit, here);
   set_parent(worker, saved.outer, saved.outer_stack);
-  const auto left = std::exchange(worker->left, {});  // a KLT that carries the worker next is not to do it again
-  if (left.action != nullptr) left.action(worker, left.unit, left.arg);
+  // Field by field: a copy of the whole, by loads that are wider than the stores just before, would wait for these.
+  Worker::Left& left = worker->left;
+  const AfterSwitch action = std::exchange(left.action, nullptr);  // a KLT that carries the worker next is not to do it again
+  if (action != nullptr) action(worker, left.unit, left.arg);
 }
 
-[[gnu::always_inline]] inline void run_one_from(Worker* worker, SavedScheduler& saved, Unit* unit) noexcept {
+[[gnu::always_inline]] inline void run_one_from(Worker* worker, const SavedScheduler& saved, Context* here, Unit* unit) noexcept {
   note_fp(worker);
   if (anything_requested(unit) && obey_requests(worker, unit)) return;
   note_where(worker, unit);
   if (unit_is(unit, flag::kTasklet)) {
     run_tasklet(worker, unit);
   } else {
-    run_ult_from(worker, saved, unit);
+    run_ult_from(worker, saved, here, unit);
   }
 }
 
-[[gnu::always_inline]] inline void run_saved(Worker* worker, Unit* unit) noexcept {
-  timers_look(worker);
+// Then: whom the one that left has named, or a KLT that was given the worker for one unit.
+[[gnu::always_inline]] inline void run_all_from(Worker* worker, const SavedScheduler& saved, Unit* unit) noexcept {
+  Context here;
+  worker->scheduling = saved.me;
+  for (; unit != nullptr; unit = std::exchange(worker->dispatch_first, nullptr)) {
+    klt_set_current(nullptr);
+    run_one_from(worker, saved, &here, unit);
+  }
+  worker->scheduling = saved.outer_me;
+  klt_set_current(saved.me);
+}
+
+// The worker's main scheduler, and none but that.
+[[gnu::always_inline]] inline bool is_main_alone(const Worker* worker) noexcept {
+  return klt_current() == nullptr && worker->parent == nullptr;
+}
+
+[[gnu::always_inline]] inline void run_from_main(Worker* worker, Unit* unit) noexcept {
+  WEFT_DCHECK(worker->scheduling == nullptr);
+  run_all_from(worker, {nullptr, nullptr, nullptr, nullptr, worker->sched_stack}, unit);
+  klt_set_claim_floor(kNoClaim);
+}
+
+[[gnu::noinline]] void run_from_any(Worker* worker, Unit* unit) noexcept {
   Unit* const me = klt_current();
   if (me != nullptr) {
     if (me->host->stack == nullptr) detach_stack(worker, me);
     save_exceptions(me);
     if (unit_owns(me->host, own::kIdentity)) take_off_identity(me->host);
+    ++worker->depth;
   }
-  SavedScheduler saved{me, worker->scheduling, worker->parent, worker->parent_stack,
-                       me != nullptr ? me->host->stack : worker->sched_stack, Context{}};
-  worker->scheduling = me;
-  if (me != nullptr) ++worker->depth;
-  // Then: whom the one that left has named, or a KLT that was given the worker for one unit.
-  for (; unit != nullptr; unit = std::exchange(worker->dispatch_first, nullptr)) {
-    klt_set_current(nullptr);
-    run_one_from(worker, saved, unit);
-  }
-  worker->scheduling = saved.outer_me;
-  klt_set_current(me);
-  if (me != nullptr) {
-    --worker->depth;
-    set_floor(worker, me);
-    restore_exceptions(me);
-    if (unit_owns(me->host, own::kIdentity)) put_on_identity(me->host);
-  } else {
-    klt_set_claim_floor(kNoClaim);
-  }
+  run_all_from(worker, {me, worker->scheduling, worker->parent, worker->parent_stack,
+                        me != nullptr ? me->host->stack : worker->sched_stack}, unit);
+  if (me == nullptr) return klt_set_claim_floor(kNoClaim);
+  --worker->depth;
+  set_floor(worker, me);
+  restore_exceptions(me);
+  if (unit_owns(me->host, own::kIdentity)) put_on_identity(me->host);
 }
 
 }  // namespace
 
-void run_from_scheduler(Worker* worker, Unit* unit) noexcept { run_saved(worker, unit); }
+void run_from_scheduler(Worker* worker, Unit* unit) noexcept {
+  timers_look(worker);
+  if (!is_main_alone(worker)) return run_from_any(worker, unit);
+  run_from_main(worker, unit);
+}
 
 int run_from_scheduler_and_leave(Worker* worker, Unit* unit) noexcept {
-  run_saved(worker, unit);
+  timers_look(worker);
+  if (is_main_alone(worker)) {
+    run_from_main(worker, unit);
+  } else {
+    run_from_any(worker, unit);
+  }
   return guard_leave_ok(guard_worker());
 }
 

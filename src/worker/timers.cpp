@@ -146,11 +146,6 @@ void timers_poll(Worker* worker) noexcept {
   fire(worker, other, now);
 }
 
-void timers_look(Worker* worker) noexcept {
-  constexpr uint32_t kEvery = 16;
-  if (++worker->timer_look % kEvery == 0) timers_poll(worker);
-}
-
 void timers_poll_all(Worker* worker, uint64_t now) noexcept {
   const unsigned used = heaps_used();
   for (unsigned i = 0; i < used; ++i) fire(worker, heaps[i].heap, now);

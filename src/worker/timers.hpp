@@ -4,11 +4,9 @@
 #include <cstdint>
 
 #include "time/timer_heap.hpp"
+#include "worker/worker.hpp"
 
 namespace weft::rt {
-
-struct Waiter;
-struct Worker;
 
 // The waiter, a ULT's, is contended; it is woken with the state TimedOut, unless somebody else wakes it
 // before. Guard up.
@@ -26,7 +24,10 @@ uint64_t timers_earliest() noexcept;
 // Wakes those whose deadline has come, of this worker and, in turn, of another one. Guard up.
 void timers_poll(Worker* worker) noexcept;
 // Now and then the same: at places that are passed all the time.
-void timers_look(Worker* worker) noexcept;
+inline void timers_look(Worker* worker) noexcept {
+  constexpr uint32_t kEvery = 16;
+  if (++worker->timer_look % kEvery == 0) timers_poll(worker);
+}
 // The same of all workers.
 void timers_poll_all(Worker* worker, uint64_t now) noexcept;
 // The owner's answer to attention::kTimer.

@@ -140,9 +140,9 @@ struct alignas(64) Worker {
   // sched_stack; else a scheduler's saved context.
   Context* parent = nullptr;
   Stack* parent_stack = nullptr;
-  struct {
+  struct Left {
     Unit* unit;
-    AfterSwitch action;
+    AfterSwitch action;  // null: nothing
     void* arg;
   } left{};  // for a saved scheduler: which unit has come back, and what to do with it
   Unit* scheduling = nullptr;      // the ULT that runs what runs now, as a scheduler does; null: the main scheduler
