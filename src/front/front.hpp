@@ -161,6 +161,9 @@ WEFT_API bool take_suspended(weft_unit_t unit);
 WEFT_API bool take_ready(weft_unit_t unit);
 // Runs a unit until it ends, yields or suspends. Context: ULT, scheduler. Error: CONTEXT.
 WEFT_API int run(weft_unit_t unit);
+// The same of a unit that belongs to that pool, where the pool is built in and the caller is a ULT of a front-end's, or its scheduler.
+// Else nothing is done, and what otherwise(unit, pool) returns is returned.
+WEFT_API int run_of_pool(weft_unit_t unit, weft_pool_t pool, int (*otherwise)(weft_unit_t unit, weft_pool_t pool));
 // A scheduler of the front-end's looks at deadlines, and at what else a worker has to do now and then.
 WEFT_API void poll();
 // How many units wait for the caller's worker, as far as it is quickly told: at least one if there is something else to run. None on
@@ -225,7 +228,8 @@ WEFT_API void pool_destroy(weft_pool_t pool);
 // it as the first pool of its main scheduler. Null: no memory.
 WEFT_API weft_pool_t pool_create_fifo(weft_access_t access);
 WEFT_API unsigned pool_schedulers(weft_pool_t pool);
-WEFT_API weft_unit_t pool_pop(weft_pool_t pool);
+// *unit = null: it is empty. False: it is not built in, and nothing has been done.
+WEFT_API bool pool_pop(weft_pool_t pool, weft_unit_t* unit);
 // The same, and waits until the deadline (weft_after()) for one to come; the caller's worker with it. Null: none has, or
 // the caller is a main scheduler that shall stop. Only of pools that are built in.
 WEFT_API weft_unit_t pool_pop_until(weft_pool_t pool, uint64_t deadline);

@@ -73,8 +73,10 @@ unsigned pool_schedulers(weft_pool_t pool) {
   return from_handle(pool)->schedulers.load(std::memory_order_relaxed);
 }
 
-weft_unit_t pool_pop(weft_pool_t handle) {
-  Pool* pool = from_handle(handle);
+namespace {
+
+// The guard may be up.
+[[gnu::noinline]] Unit* pop_in_general(Pool* pool) noexcept {
   Worker* worker = section_enter();
   if (worker != nullptr) {
     timers_look(worker);  // a user's scheduler may look for nothing but units
@@ -83,18 +85,37 @@ weft_unit_t pool_pop(weft_pool_t handle) {
   // Another one's: from now on it is for several.
   if (Worker* owner = pool->lane_owner; owner != nullptr && owner != worker && !owner->lane.is_listed()) {
     section_leave(worker);
-    pool_share(handle);
+    pool_share(to_handle(pool));
     worker = section_enter();
   }
   Unit* unit = pool->pop(worker);
   if (unit != nullptr) unit->flags.clear(flag::kDirect);
   section_leave(worker);
-  return to_handle(unit);
+  return unit;
+}
+
+}  // namespace
+
+bool pool_pop(weft_pool_t handle, weft_unit_t* popped) {
+  Pool* pool = from_handle(handle);
+  if (!pool->builtin) return false;
+  Worker* worker = klt_register_valid() ? guard_try_enter() : nullptr;
+  if (worker == nullptr || pool->lane_owner != worker || worker->dispatch_first != nullptr || !worker->lane.is_all_private()) {
+    *popped = to_handle(pop_in_general(pool));
+    return true;
+  }
+  timers_look(worker);
+  Unit* unit = worker->lane.pop_private();
+  if (unit != nullptr) unit->flags.clear(flag::kDirect);
+  *popped = to_handle(unit);
+  guard_leave(worker);
+  return true;
 }
 
 weft_unit_t pool_pop_until(weft_pool_t handle, uint64_t deadline) {
   for (;;) {
-    if (weft_unit_t unit = pool_pop(handle)) return unit;
+    weft_unit_t unit = nullptr;
+    if (pool_pop(handle, &unit); unit != nullptr) return unit;
     const uint64_t now = now_ns();
     if (now >= deadline) return nullptr;
     Worker* worker = section_enter();

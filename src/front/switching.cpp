@@ -256,6 +256,22 @@ int run(weft_unit_t unit) {
   return run_from_scheduler_and_leave(worker, from_handle(unit));
 }
 
+int run_of_pool(weft_unit_t handle, weft_pool_t pool_handle, int (*otherwise)(weft_unit_t, weft_pool_t)) {
+  if (__builtin_expect(!klt_register_valid(), 0)) return otherwise(handle, pool_handle);
+  Worker* worker = guard_enter();
+  if (__builtin_expect(worker == nullptr, 0)) return otherwise(handle, pool_handle);
+  const Unit* self = klt_current();
+  const uint32_t kind = self != nullptr ? self->flags & (flag::kFront | flag::kTasklet) : flag::kFront;
+  Unit* unit = from_handle(handle);
+  const Pool* pool = from_handle(pool_handle);
+  if (kind != flag::kFront || worker->front.load(std::memory_order_relaxed) == nullptr || !pool->builtin ||
+      unit->pool.load(std::memory_order_relaxed) != pool) {
+    guard_leave(worker);
+    return otherwise(handle, pool_handle);
+  }
+  return run_from_scheduler_and_leave(worker, unit);
+}
+
 unsigned others_waiting() {
   if (!klt_register_valid()) return 0;
   Worker* worker = guard_enter();

@@ -306,6 +306,34 @@ TEST_F(AbtSched, UltsYieldToAUsers) {
   EXPECT_TRUE(abt_ok(ABT_sched_free(&sched)));
 }
 
+// A ULT that yields comes behind all that was pushed before, by whom ever.
+TEST_F(AbtSched, WhoYieldsToAUsersOvertakesNobody) {
+  Data data;
+  APool pool;
+  ABT_sched sched = make(data, {pool});
+  ABT_xstream xstream;
+  ASSERT_TRUE(abt_ok(ABT_xstream_create(sched, &xstream)));
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int> order;
+    ABT_thread threads[2];
+    AbtCall first([&] { order.push_back(1); });
+    AbtCall second([&] { order.push_back(2); });
+    in_abt_ult(
+        [&] {
+          threads[0] = first.thread(pool);
+          std::thread external([&] { threads[1] = second.thread(pool); });
+          external.join();
+          ABT_thread_yield();
+          order.push_back(3);
+        },
+        pool);
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+    for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  }
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  EXPECT_TRUE(abt_ok(ABT_sched_free(&sched)));
+}
+
 TEST_F(AbtSched, AUsersRunsThePrimaryXstream) {
   Data data;
   ABT_sched_config config;

@@ -536,6 +536,34 @@ TEST_F(AbtThread, RunsAnotherAsAScheduler) {
   on_external([&] { EXPECT_TRUE(abt_fails(ABT_ERR_INV_XSTREAM, ABT_self_schedule(self, pool))); });
 }
 
+// It becomes one of the pool that it is run in the name of.
+TEST_F(AbtThread, IsRunAsOneOfAnotherPool) {
+  APool first, second;
+  int steps = 0;
+  AbtCall child([&] {
+    for (; steps < 3; ++steps) ABT_thread_yield();
+  });
+  ABT_thread thread = child.thread(first);
+  const auto pop = [](ABT_pool pool) {
+    ABT_unit unit = ABT_UNIT_NULL;
+    EXPECT_TRUE(abt_ok(ABT_pool_pop(pool, &unit)));
+    return unit;
+  };
+  EXPECT_TRUE(abt_ok(ABT_xstream_run_unit(pop(first), second)));
+  EXPECT_EQ(pop(first), ABT_UNIT_NULL);
+  EXPECT_TRUE(abt_ok(ABT_xstream_run_unit(pop(second), second)));
+  EXPECT_EQ(steps, 1);
+  ABT_thread popped = ABT_THREAD_NULL;
+  EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(second, &popped)));
+  EXPECT_EQ(popped, thread);
+  EXPECT_TRUE(abt_ok(ABT_self_schedule(popped, first)));
+  EXPECT_EQ(pop(second), ABT_UNIT_NULL);
+  EXPECT_TRUE(abt_ok(ABT_xstream_run_unit(pop(first), first)));
+  EXPECT_EQ(steps, 3);
+  EXPECT_EQ(pop(first), ABT_UNIT_NULL);
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+}
+
 TEST_F(AbtThread, ArgumentAndFunctionLiveAsLongAsTheUnit) {
   static void* seen;
   const auto function = [](void* arg) { seen = arg; };

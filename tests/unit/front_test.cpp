@@ -13,6 +13,12 @@ using namespace weft_test;
 namespace front = weft::front;
 namespace rt = weft::rt;
 
+weft_unit_t pop(weft_pool_t pool) {
+  weft_unit_t unit = nullptr;
+  EXPECT_TRUE(front::pool_pop(pool, &unit));
+  return unit;
+}
+
 class Front : public OneWorkerTest {
  protected:
   weft_pool_t lane() const { return front::worker_lane(weft_worker_get(0)); }
@@ -179,11 +185,11 @@ TEST_F(Front, SwitchesToAChosenOne) {
   for (weft_unit_t& unit : targets) unit = make(target, parking);
   Call call([&] {
     order.push_back(1);
-    front::switch_to(front::pool_pop(parking), front::Leave::kYield, 0);
+    front::switch_to(pop(parking), front::Leave::kYield, 0);
     order.push_back(3);
-    front::switch_to(front::pool_pop(parking), front::Leave::kSuspend, 0);
+    front::switch_to(pop(parking), front::Leave::kSuspend, 0);
     order.push_back(4);
-    front::switch_to(front::pool_pop(parking), front::Leave::kExit, 0);
+    front::switch_to(pop(parking), front::Leave::kExit, 0);
   });
   weft_unit_t unit = make(call, lane());
   EXPECT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
@@ -207,14 +213,45 @@ TEST_F(Front, AUltRunsOthers) {
   weft_unit_t unit = make(child, parking);
   in_ult([&] {
     order.push_back(1);
-    EXPECT_TRUE(ok(front::run(front::pool_pop(parking))));
+    EXPECT_TRUE(ok(front::run(pop(parking))));
     order.push_back(3);
-    EXPECT_TRUE(ok(front::run(front::pool_pop(parking))));
+    EXPECT_TRUE(ok(front::run(pop(parking))));
     order.push_back(5);
   });
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
   EXPECT_TRUE(ok(weft_free(&unit)));
   EXPECT_TRUE(ok(weft_pool_free(&parking)));
+}
+
+// Only of the pool that it belongs to, and by one of a front-end's on its worker: the others are referred elsewhere.
+TEST_F(Front, AFrontEndsRunsOneOfAPool) {
+  weft_pool_t parking, another;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &parking)));
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &another)));
+  constexpr int kElsewhere = 77;
+  const auto elsewhere = [](weft_unit_t, weft_pool_t) { return kElsewhere; };
+  int ran = 0;
+  Call child([&] { ++ran; });
+  weft_unit_t unit = make(child, parking);
+  weft_unit_t popped = pop(parking);
+  EXPECT_EQ(popped, unit);
+  EXPECT_EQ(front::run_of_pool(popped, parking, elsewhere), kElsewhere);  // main is no front-end's
+  Call runner([&] {
+    EXPECT_EQ(front::run_of_pool(popped, parking, elsewhere), kElsewhere);  // nor is its worker
+    front::worker_set_front(weft_worker_self(), this);
+    EXPECT_EQ(front::run_of_pool(popped, another, elsewhere), kElsewhere);
+    EXPECT_EQ(ran, 0);
+    EXPECT_TRUE(ok(front::run_of_pool(popped, parking, elsewhere)));
+    EXPECT_EQ(ran, 1);
+    front::worker_set_front(weft_worker_self(), nullptr);
+  });
+  weft_unit_t ult = make(runner, lane());
+  EXPECT_TRUE(ok(weft_free(&ult)));
+  std::thread external([&] { EXPECT_EQ(front::run_of_pool(popped, parking, elsewhere), kElsewhere); });
+  external.join();
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_TRUE(ok(weft_pool_free(&parking)));
+  EXPECT_TRUE(ok(weft_pool_free(&another)));
 }
 
 // A lane is made everybody's while its worker computes, sleeps, or does it itself.
@@ -231,7 +268,7 @@ TEST(FrontWorkers, ALaneIsShared) {
   }
   std::vector<weft_unit_t> popped;
   std::thread thief([&] {  // this thread computes meanwhile
-    while (weft_unit_t unit = front::pool_pop(own)) popped.push_back(unit);
+    while (weft_unit_t unit = pop(own)) popped.push_back(unit);
   });
   thief.join();
   EXPECT_EQ(popped, units);

@@ -100,13 +100,21 @@ int associate_all(ABT_pool pool, const ABT_thread* threads, size_t num) noexcept
 
 }  // namespace
 
-ABT_thread pop_thread(ABT_pool pool, ABT_pool_context context) noexcept {
+namespace {
+
+ABT_thread pop_of_user(ABT_pool pool, ABT_pool_context context) noexcept {
   const Pool* info = record(pool);
-  if (!info->user) return or_null(pool_pop(core(pool)));
   poll();
   if (!info->def.old) return info->def.pop(pool, context);
   const ABT_unit unit = info->def.of_old.p_pop(pool);
   return is_null(unit) ? ABT_THREAD_NULL : thread_of(unit);
+}
+
+}  // namespace
+
+ABT_thread pop_thread(ABT_pool pool, ABT_pool_context context) noexcept {
+  weft_unit_t unit = nullptr;
+  return pool_pop(core(pool), &unit) ? or_null(unit) : pop_of_user(pool, context);
 }
 
 int push_thread(ABT_pool pool, ABT_thread thread, ABT_pool_context context) noexcept {
@@ -223,7 +231,12 @@ int ABT_pool_print_all_threads(ABT_pool pool, void* arg, void (*print_fn)(void*,
 
 int ABT_pool_pop(ABT_pool pool, ABT_unit* unit) {
   if (is_null(pool)) return fail(unit, ABT_UNIT_NULL, ABT_ERR_INV_POOL);
-  to_unit(pop_thread(pool, 0), unit);
+  weft_unit_t popped = nullptr;
+  if (pool_pop(core(pool), &popped)) {
+    *unit = popped != nullptr ? builtin_unit(to_abt(popped)) : ABT_UNIT_NULL;
+  } else {
+    to_unit(pop_of_user(pool, 0), unit);
+  }
   return ABT_SUCCESS;
 }
 

@@ -36,6 +36,12 @@ int check_scheduling() noexcept {
   return __builtin_expect(may, 1) ? ABT_SUCCESS : self_ult(&self);
 }
 
+int run_in_pool(weft_unit_t unit, weft_pool_t pool) noexcept {
+  if (const int error = check_scheduling(); error != ABT_SUCCESS) return error;
+  if (const int error = associate(to_abt(unit), to_abt(pool)); error != ABT_SUCCESS) return error;
+  return front::run(unit);
+}
+
 bool in_main_sched() noexcept { return front::self() == nullptr && my_xstream() != nullptr; }
 
 namespace {
@@ -312,12 +318,9 @@ int ABT_self_resume_exit_to(ABT_thread thread) {
 }
 
 int ABT_self_schedule(ABT_thread thread, ABT_pool pool) {
+  if (!is_null(thread) && !is_null(pool)) return weft::front::run_of_pool(core(thread), core(pool), run_in_pool);
   if (const int error = check_scheduling(); error != ABT_SUCCESS) return error;
-  if (is_null(thread)) return ABT_ERR_INV_THREAD;
-  if (!is_null(pool)) {
-    if (const int error = associate(thread, pool); error != ABT_SUCCESS) return error;
-  }
-  return weft::front::run(core(thread));
+  return is_null(thread) ? ABT_ERR_INV_THREAD : weft::front::run(core(thread));
 }
 
 }  // extern "C"

@@ -19,6 +19,9 @@ int self_ult(ABT_thread* thread) noexcept;
 // The same, without the unit: whether the caller may run others.
 int check_scheduling() noexcept;
 
+// ABT_xstream_run_unit(): runs the unit, which becomes one of that pool.
+int run_in_pool(weft_unit_t unit, weft_pool_t pool) noexcept;
+
 // The caller runs the code of a main scheduler.
 bool in_main_sched() noexcept;
 

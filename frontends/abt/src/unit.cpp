@@ -137,12 +137,11 @@ int associate(ABT_thread thread, ABT_pool pool) noexcept {
 ABT_unit unit_of(ABT_thread thread) noexcept {
   const Extra* extra = extra_if_any(thread);
   if (extra != nullptr && extra->unit != nullptr) return extra->unit;
-  return reinterpret_cast<ABT_unit>(reinterpret_cast<uintptr_t>(thread) | 1);
+  return builtin_unit(thread);
 }
 
 ABT_thread thread_of(ABT_unit unit) noexcept {
-  const auto bits = reinterpret_cast<uintptr_t>(unit);
-  if ((bits & 1) != 0) return reinterpret_cast<ABT_thread>(bits & ~uintptr_t{1});
+  if (is_builtin_unit(unit)) return thread_of_builtin(unit);
   Shard& shard = shard_of(unit);
   std::lock_guard hold(shard.lock);
   const auto found = shard.threads.find(unit);

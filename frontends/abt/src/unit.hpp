@@ -41,4 +41,15 @@ ABT_unit unit_of(ABT_thread thread) noexcept;
 // ABT_THREAD_NULL: there is no such unit.
 ABT_thread thread_of(ABT_unit unit) noexcept;
 
+// The unit of one whose pool is built in: its descriptor's address, which is even, and one more.
+inline ABT_unit builtin_unit(ABT_thread thread) noexcept {
+  return reinterpret_cast<ABT_unit>(reinterpret_cast<uintptr_t>(thread) | 1);
+}
+inline bool is_builtin_unit(ABT_unit unit) noexcept {
+  return (reinterpret_cast<uintptr_t>(unit) & 1) != 0 && !is_null(unit);
+}
+inline ABT_thread thread_of_builtin(ABT_unit unit) noexcept {
+  return reinterpret_cast<ABT_thread>(reinterpret_cast<uintptr_t>(unit) & ~uintptr_t{1});
+}
+
 }  // namespace weft::abt

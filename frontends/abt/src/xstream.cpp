@@ -462,13 +462,14 @@ int ABT_xstream_set_rank(ABT_xstream xstream, int rank) {
 }
 
 int ABT_xstream_run_unit(ABT_unit unit, ABT_pool pool) {
+  if (is_builtin_unit(unit) && !is_null(pool)) {
+    return weft::front::run_of_pool(core(thread_of_builtin(unit)), core(pool), run_in_pool);
+  }
   if (const int error = check_scheduling(); error != ABT_SUCCESS) return error;
   if (is_null(unit)) return ABT_ERR_INV_UNIT;
   if (is_null(pool)) return ABT_ERR_INV_POOL;
   const ABT_thread thread = thread_of(unit);
-  if (is_null(thread)) return ABT_ERR_INV_UNIT;
-  if (const int error = associate(thread, pool); error != ABT_SUCCESS) return error;
-  return weft::front::run(core(thread));
+  return is_null(thread) ? ABT_ERR_INV_UNIT : run_in_pool(core(thread), core(pool));
 }
 
 int ABT_xstream_check_events(ABT_sched sched) {
