@@ -31,8 +31,10 @@ target_include_directories(weft_bpf SYSTEM PRIVATE ${out} ${LIBBPF_INCLUDE_DIRS}
 target_link_libraries(weft_bpf PRIVATE $<BUILD_INTERFACE:weft_flags> ${LIBBPF_LINK_LIBRARIES})
 set_target_properties(weft_bpf PROPERTIES OUTPUT_NAME weft-bpf EXPORT_NAME bpf
   VERSION ${PROJECT_VERSION} SOVERSION 0 CXX_VISIBILITY_PRESET hidden)
-# Beside whoever loads it: libweft.so, or a program of the tree with libweft.a in it. The old kind of tag: under a sanitizer
-# it is the sanitizer's library that loads it, for which the program's newer tag does not count.
+# Beside whoever loads it: libweft.so, or a program of the tree with libweft.a in it, which does not look there any more once it is
+# installed. The old kind of tag: under a sanitizer it is the sanitizer's library that loads it, for which the program's newer tag does
+# not count.
 add_dependencies(weft_archive weft_bpf)
-target_link_options(weft_archive INTERFACE $<BUILD_INTERFACE:-Wl,--disable-new-dtags,-rpath,${PROJECT_BINARY_DIR}>)
+set(CMAKE_BUILD_RPATH ${PROJECT_BINARY_DIR})
+target_link_options(weft_archive INTERFACE $<BUILD_INTERFACE:-Wl,--disable-new-dtags>)
 list(APPEND WEFT_INSTALLED weft_bpf)
