@@ -165,27 +165,36 @@ TEST_P(Preempt, ADumpOfUnitsThatSpin) {
 TEST_P(Preempt, WhatIdleWorkersHaveNotTakenComesNext) {
   if (GetParam().workers != 1) GTEST_SKIP() << "others would take them";
   constexpr int kUlts = 3;
-  std::atomic<int> ran{0};
-  std::atomic<uint64_t> before{0}, after{0};
   const auto preemptions = [] {
     const weft_preemption_info_t info = preemption_info();
     return info.signal_yields + info.klt_switches;
   };
-  Call spins([&] {
-    weft::rt::Worker* worker = weft::rt::guard_enter();
-    const unsigned offered = worker->lane.publish(worker, 8);
-    weft::rt::guard_leave(worker);
-    EXPECT_EQ(offered, static_cast<unsigned>(kUlts));
-    before = preemptions();
-    while (ran < kUlts) spin_once();
-  });
-  Call others([&] {
-    if (++ran == kUlts) after = preemptions();
-  });
-  std::vector<weft_unit_t> units{spins.ult()};
-  for (int i = 0; i < kUlts; ++i) units.push_back(others.ult());
-  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
-  EXPECT_LE(after - before, 2u * kUlts);
+  // Once more if a tick comes while they are made: then one may run before the others are there.
+  for (bool undisturbed = false; !undisturbed;) {
+    std::atomic<int> ran{0};
+    std::atomic<uint64_t> before{0}, after{0};
+    const uint64_t start = preemptions();
+    Call spins([&] {
+      weft::rt::Worker* worker = weft::rt::guard_enter();
+      const unsigned offered = worker->lane.publish(worker, 8);
+      weft::rt::guard_leave(worker);
+      before = preemptions();
+      undisturbed = before == start;
+      if (undisturbed) {
+        EXPECT_EQ(offered, static_cast<unsigned>(kUlts));
+      }
+      while (ran < kUlts) spin_once();
+    });
+    Call others([&] {
+      if (++ran == kUlts) after = preemptions();
+    });
+    std::vector<weft_unit_t> units{spins.ult()};
+    for (int i = 0; i < kUlts; ++i) units.push_back(others.ult());
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    if (undisturbed) {
+      EXPECT_LE(after - before, 2u * kUlts);
+    }
+  }
 }
 
 TEST_P(Preempt, MainSpinsToo) {
