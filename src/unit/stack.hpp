@@ -73,12 +73,16 @@ inline bool stack_intact(const Stack& stack) noexcept { return !stack.canary || 
 // Bytes between the top and the lowest byte that has ever been written (watermark option).
 size_t stack_used(const Stack& stack) noexcept;
 
-// One worker's stock of default-sized stacks; owner worker only.
+// One worker's stock of default-sized stacks, and some of one other size; owner worker only.
 struct StackCache {
   Stack* head = nullptr;
   unsigned count = 0;
+  Stack* others = nullptr;  // all of one size
+  unsigned other_count = 0;
   static constexpr unsigned kMost = 320;  // beyond it half goes to the global cache: 256 in flight fit
   static constexpr unsigned kBatch = 64;  // refill from the global cache
+  static constexpr size_t kMostOtherBytes = size_t{64} << 20;
+  static constexpr unsigned kMostOthers = 64, kFewestOthers = 4;
 
   Stack* pop() noexcept {
     Stack* stack = head;
@@ -92,11 +96,15 @@ struct StackCache {
     head = stack;
     if (__builtin_expect(++count > kMost, 0)) spill();
   }
+  // As stack_map(); one of its own, if it has one of that size.
+  Stack* pop_other(size_t size) noexcept;
   void drain() noexcept;  // everything to the global cache
-  // A stack of Weft's own that is not `cached`: here if that is allowed, else where it came from.
+  void drain_others() noexcept;
+  // A stack that is not `cached`: here if that is allowed, else where it came from.
   void retire(Stack* stack) noexcept;
 
  private:
+  bool keep_other(Stack* stack) noexcept;
   Stack* refill() noexcept;
   void spill() noexcept;
 };

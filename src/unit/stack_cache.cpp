@@ -16,7 +16,9 @@
 // Each NUMA node has shelves of its own. A batch belongs to the node where it was mapped, and its stacks
 // come back there, whoever returns them. A worker takes from its own node, rather from a new batch than
 // from another node, and from others only when there is no memory for one.
+#include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/spin_lock.hpp"
@@ -335,15 +337,39 @@ void StackCache::spill() noexcept {
   }
 }
 
+Stack* StackCache::pop_other(size_t size) noexcept {
+  Stack* stack = others;
+  if (stack == nullptr || stack->size != round_to_page(size)) return stack_map(size);
+  others = stack->next;
+  --other_count;
+  return stack;
+}
+
+bool StackCache::keep_other(Stack* stack) noexcept {
+  if (stack->batch != nullptr || stack->foreign || (others != nullptr && others->size != stack->size)) return false;
+  if (other_count >= std::clamp<size_t>(kMostOtherBytes / stack->size, kFewestOthers, kMostOthers)) return false;
+  stack->next = others;
+  others = stack;
+  ++other_count;
+  return true;
+}
+
 void StackCache::retire(Stack* stack) noexcept {
-  if (stack->canary && !stack_options().watermark) {
+  const bool again = !stack_options().watermark;  // with it a stack has to be all zeros the next time
+  if (stack->canary && again) {
     push(stack);
-  } else {
+  } else if (!again || !keep_other(stack)) {
     stack_dispose(stack);
   }
 }
 
+void StackCache::drain_others() noexcept {
+  while (others != nullptr) stack_dispose(std::exchange(others, others->next));
+  other_count = 0;
+}
+
 void StackCache::drain() noexcept {
+  drain_others();
   std::scoped_lock hold(cache.lock);
   while (head != nullptr) {
     Stack* stack = head;

@@ -231,6 +231,7 @@ bool wait_for_wake_up(Worker* worker, uint64_t until) noexcept {
       futex_wait_until(worker->park, 0, next);
     } else if (!futex_wait_for(worker->park, 0, kTrimPeriodNs)) {
       rest_end(self);
+      worker->stacks.drain_others();
       trim = stack_trim();
       rest_begin(self);
     }

@@ -92,6 +92,7 @@ void forget_units(Unit* survivor) noexcept {
 void forget_worker(Worker* worker) noexcept {
   san::acquire(worker);
   worker->units.drain();
+  worker->stacks.drain_others();
   worker->stacks.head = nullptr;
   worker->stacks.count = 0;
   worker->sched_stack = nullptr;

@@ -112,7 +112,8 @@ void run_tasklet(Worker* worker, Unit* unit) noexcept {
 bool give_stack(Worker* worker, Unit* unit) noexcept {
   if (unit->stack != nullptr) return true;
   const bool default_size = unit->cold.stack_size == 0;
-  unit->stack = default_size ? worker->stacks.pop() : stack_map(unit->cold.stack_size + preempt_stack_room());
+  StackCache& stacks = worker->stacks;
+  unit->stack = default_size ? stacks.pop() : stacks.pop_other(unit->cold.stack_size + preempt_stack_room());
   return unit->stack != nullptr;
 }
 

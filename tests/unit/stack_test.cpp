@@ -291,6 +291,41 @@ TEST_F(StackTest, AWorkersStockTakesAndGivesByTheBatch) {
   EXPECT_EQ(mine.head, nullptr);
 }
 
+// It keeps those of the size that came first, as many as are worth it; what it does not keep is for all.
+TEST_F(StackTest, AWorkersStockOfAnotherSize) {
+  constexpr size_t kSize = 256 << 10, kSmall = 16 << 10, kHuge = 32 << 20;
+  StackCache mine;
+  Stack* first = mine.pop_other(kSize);
+  Stack* second = mine.pop_other(kSize - 100);  // whole pages: the same
+  Stack* small = mine.pop_other(kSmall);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(second->size, kSize);
+  mine.retire(first);
+  mine.retire(second);
+  mine.retire(small);
+  EXPECT_EQ(mine.other_count, 2u);
+  EXPECT_EQ(mine.pop_other(kSmall), small);  // through the one for all
+  EXPECT_EQ(mine.pop_other(kSize), second);
+  EXPECT_EQ(mine.pop_other(kSize), first);
+  EXPECT_EQ(mine.others, nullptr);
+  mine.retire(small);  // now it is of this size
+  EXPECT_EQ(mine.others, small);
+  mine.retire(first);
+  mine.retire(second);
+  EXPECT_EQ(mine.other_count, 1u);
+  mine.drain_others();
+  EXPECT_EQ(mine.other_count, 0u);
+  for (const size_t size : {kSize, kHuge}) {
+    std::vector<Stack*> many(StackCache::kMostOthers + 8);
+    for (Stack*& stack : many) stack = mine.pop_other(size);
+    for (Stack* stack : many) mine.retire(stack);
+    EXPECT_EQ(mine.other_count, size == kHuge ? StackCache::kFewestOthers : StackCache::kMostOthers);
+    mine.drain();
+    EXPECT_EQ(mine.others, nullptr);
+  }
+  EXPECT_EQ(mine.pop_other(~size_t{0}), nullptr);
+}
+
 TEST_F(StackTest, TheNewestComesBackFirst) {
   StackCache mine;
   Stack* a = mine.pop();
