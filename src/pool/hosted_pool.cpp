@@ -1,5 +1,6 @@
 #include "pool/hosted_pool.hpp"
 
+#include <mutex>
 #include <new>
 
 #include "worker/worker.hpp"
@@ -13,13 +14,12 @@ Lane* HostedPool::host() const noexcept {
 
 void HostedPool::push(Worker* worker, Unit* unit) {
   if (worker != nullptr && lane_owner == worker) return worker->lane.push(worker, unit);
-  lock_.lock();
+  const std::scoped_lock hold(list_.lock());
   if (Lane* lane = host()) {
     lane->push(worker, unit);
   } else {
-    list_.push(worker, unit);
+    list_.push_locked(worker, unit);
   }
-  lock_.unlock();
 }
 
 Unit* HostedPool::pop(Worker* worker) {
@@ -59,11 +59,10 @@ void HostedPool::forget_units() noexcept {
 
 bool HostedPool::settle(Worker* worker) noexcept {
   if (schedulers.load(std::memory_order_acquire) != 1) return false;
-  lock_.lock();
+  const std::scoped_lock hold(list_.lock());
   // What waits in the lane already came later, if anything does.
-  while (Unit* unit = list_.pop(nullptr)) worker->lane.push_private(unit);
+  while (Unit* unit = list_.pop_locked(nullptr)) worker->lane.push_private(unit);
   lane_owner = worker;
-  lock_.unlock();
   return true;
 }
 
@@ -71,14 +70,13 @@ void HostedPool::unsettle() noexcept {
   Worker* worker = lane_owner;
   if (worker == nullptr) return;
   Lane& lane = worker->lane;
-  lock_.lock();
+  const std::scoped_lock hold(list_.lock());
   lane_owner = nullptr;
   while (Unit* unit = lane.take_any()) {
     unit->flags.clear(flag::kDirect);
-    list_.push(nullptr, unit);
+    list_.push_locked(nullptr, unit);
   }
   lane.unlist();
-  lock_.unlock();
 }
 
 Pool* pool_create_hosted(weft_access_t access) noexcept { return new (std::nothrow) HostedPool(access); }

@@ -6,11 +6,10 @@
 // units have it as their home, and whoever pushes or pops elsewhere comes through here. `lane_owner`
 // says whose lane it is; null: its units are in a list of its own.
 //
-// Both ways are taken by who has the worker's private part, with the lock, which foreign pushers take too: so no unit
-// gets where the others have just left.
+// Both ways are taken by who has the worker's private part, with the list's lock, which foreign pushers take too, as that of
+// `lane_owner`: so no unit gets where the others have just left. It lies apart from what poppers read.
 #pragma once
 
-#include "base/spin_lock.hpp"
 #include "pool/lane.hpp"
 #include "pool/list_pool.hpp"
 
@@ -34,7 +33,6 @@ class HostedPool final : public Pool {
  private:
   Lane* host() const noexcept;
 
-  SpinLock lock_;  // of `lane_owner`, for those who push from elsewhere
   SharedListPool<FifoOrder> list_;
 };
 

@@ -138,11 +138,26 @@ void SharedListPool<Order>::count(size_t change) noexcept {
 }
 
 template <class Order>
-void SharedListPool<Order>::push(Worker* worker, Unit* unit) {
-  lock_.lock();
+void SharedListPool<Order>::push_locked(Worker* worker, Unit* unit) noexcept {
   order_.push(unit, pool_user(worker));
   entered(unit);
   count(1);
+}
+
+template <class Order>
+Unit* SharedListPool<Order>::pop_locked(Worker* worker) noexcept {
+  Unit* unit = order_.pop(pool_user(worker));
+  if (unit != nullptr) {
+    left(unit);
+    count(static_cast<size_t>(-1));
+  }
+  return unit;
+}
+
+template <class Order>
+void SharedListPool<Order>::push(Worker* worker, Unit* unit) {
+  lock_.lock();
+  push_locked(worker, unit);
   lock_.unlock();
 }
 
@@ -150,11 +165,7 @@ template <class Order>
 Unit* SharedListPool<Order>::pop(Worker* worker) {
   if (count_.load(std::memory_order_relaxed) == 0) return nullptr;
   lock_.lock();
-  Unit* unit = order_.pop(pool_user(worker));
-  if (unit != nullptr) {
-    left(unit);
-    count(static_cast<size_t>(-1));
-  }
+  Unit* unit = pop_locked(worker);
   lock_.unlock();
   return unit;
 }

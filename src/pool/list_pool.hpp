@@ -117,6 +117,11 @@ class SharedListPool final : public ListPool {
   // try_claim(), whoever the caller is.
   bool claim_fresh(Unit* unit);
 
+  // For several steps at once.
+  SpinLock& lock() noexcept { return lock_; }
+  void push_locked(Worker* worker, Unit* unit) noexcept;
+  Unit* pop_locked(Worker* worker) noexcept;
+
  private:
   void count(size_t change) noexcept;
 
