@@ -36,6 +36,7 @@ bool has_taken(const Own& own, int number) noexcept {
 Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)]; }
 
 constinit std::atomic<int> courier{0};  // any thread reads it; 0: none is wanted yet
+bool is_courier(int number) noexcept { return number != 0 && courier.load(std::memory_order_relaxed) == number; }
 
 // Descriptors have positive codes, and so have the clocks of perf_event_open(), which are set on who has been in the kernel.
 // Timers, and threads that pass a tick on, have negative ones; a courier one of its own.
@@ -109,7 +110,7 @@ void own_signals_leave_out(sigset_t& set) noexcept {
 int own_signal_take(OwnSignal which) noexcept {
   Own& own = own_of(which);
   int number = own.number.load(std::memory_order_relaxed);
-  const bool shared = has_taken(other_of(which), number) || courier.load(std::memory_order_relaxed) == number;
+  const bool shared = has_taken(other_of(which), number) || is_courier(number);
   // The program may have taken it since.
   if (!own.wished && !shared && !realtime_signal_is_free(number)) own.number.store(number = find(which), std::memory_order_relaxed);
   if (number == 0 || !install(number)) return 0;
@@ -120,8 +121,7 @@ int own_signal_take(OwnSignal which) noexcept {
 void own_signal_give_back(OwnSignal which) noexcept {
   Own& own = own_of(which);
   const int number = own.number.load(std::memory_order_relaxed);
-  const bool is_courier = courier.load(std::memory_order_relaxed) == number;
-  if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier) {
+  if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier(number)) {
     realtime_signal_release(number, on_signal);
   }
 }

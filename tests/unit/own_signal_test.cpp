@@ -152,6 +152,19 @@ TEST(NoSignal, NeitherReason) {
   EXPECT_TRUE(ok(weft_finalize()));
 }
 
+// What had none at the start is asked for again.
+TEST(NoSignal, UntilTheProgramLeavesSome) {
+  auto program = std::make_unique<AllButOne>(0);
+  start(1, "off", "off");
+  EXPECT_TRUE(fails(WEFT_ERR_UNSUPPORTED, weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  EXPECT_TRUE(fails(WEFT_ERR_UNSUPPORTED, weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+  program.reset();
+  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+  block_and_spin();
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
 // A service blocks all signals in main, and has a thread that waits for them.
 TEST(AllBlocked, UltsArePreemptedAllTheSame) {
   sigset_t all, before, now;
