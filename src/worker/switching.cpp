@@ -503,14 +503,13 @@ struct SavedScheduler {
   klt_set_current(saved.me);
 }
 
-// The worker's main scheduler, and none but that.
+// No scheduler is saved below it: the worker's main scheduler, or what a pool's or a front-end's function runs before a ULT's first unit.
 [[gnu::always_inline]] inline bool is_main_alone(const Worker* worker) noexcept {
   return klt_current() == nullptr && worker->parent == nullptr;
 }
 
 [[gnu::always_inline]] inline void run_from_main(Worker* worker, Unit* unit) noexcept {
-  WEFT_DCHECK(worker->scheduling == nullptr);
-  run_all_from(worker, {nullptr, nullptr, nullptr, nullptr, worker->sched_stack}, unit);
+  run_all_from(worker, {nullptr, worker->scheduling, nullptr, nullptr, worker->sched_stack}, unit);
   klt_set_claim_floor(kNoClaim);
 }
 
