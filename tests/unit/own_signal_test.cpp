@@ -97,9 +97,12 @@ TEST_P(OneSignal, IsForBothReasons) {
     start(1, "on", "on");
     EXPECT_EQ(preemption_info().signal, left);
     // The first may be preempted before it blocks, or back before anybody has looked.
-    for (int k = 0; k < 1000 && (blocking_info().hand_overs == 0 || preemption_info().ticks == 0); ++k) block_and_spin();
+    for (int k = 0; k < 1000 && blocking_info().hand_overs == 0; ++k) block_and_spin();
     EXPECT_GE(blocking_info().hand_overs, 1u);
-    EXPECT_GE(preemption_info().ticks, 1u);
+    // Each change of the KLT begins a slice anew, so those may all be shorter: one that computes for longer than any.
+    in_ult([] {
+      EXPECT_TRUE(wait_until([] { return preemption_info().ticks != 0; }));
+    });
     EXPECT_TRUE(ok(weft_finalize()));
     EXPECT_TRUE(program.is_unhandled());
   }
