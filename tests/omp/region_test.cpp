@@ -12,7 +12,9 @@
 #include "barrier.hpp"
 #include "klt/guard.hpp"
 #include "omp/in_parallel.hpp"
+#include "omp/spawn.hpp"
 #include "region.hpp"
+#include "thread.hpp"
 #include "weft/preempt.h"
 #include "workshare.hpp"
 
@@ -166,6 +168,70 @@ TEST_P(OmpRegion, ThreadLocalVariablesStayWithTheThread) {
       EXPECT_EQ(mine, member.num + 1);
     });
   }
+}
+
+TEST_P(OmpRegion, ALargerRegionKeepsTheThreadsOfTheTeamAndTheirTeams) {
+  constexpr int kMost = 70;
+  std::vector<Thread*> threads(kMost, nullptr), inner(kMost, nullptr);
+  std::vector<int> numbers(kMost, -1);
+  int before = 0;
+  for (const int n : {2, 3, 4, 9, 5, 17, 2, kMost}) {
+    in_parallel(n, [&](Member& member) {
+      const auto i = static_cast<size_t>(member.num);
+      EXPECT_EQ(&member.team->members[member.num], &member);
+      if (member.num < before) {
+        EXPECT_EQ(threads[i], member.thread);
+        EXPECT_EQ(numbers[i], member.thread->gtid);
+      }
+      threads[i] = member.thread;
+      numbers[i] = member.thread->gtid;
+      barrier(member);
+      in_parallel(2, [&](Member& inside) {
+        if (inside.num == 0) return;
+        if (member.num < before) {
+          EXPECT_EQ(inner[i], inside.thread);
+        }
+        inner[i] = inside.thread;
+      });
+    });
+    before = std::max(before, n);
+  }
+  EXPECT_EQ(std::set<int>(numbers.begin(), numbers.end()).size(), numbers.size());
+}
+
+TEST_P(OmpRegion, ThreadsThatWaitFindTheTasksOfLargerRegions) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> opened{0};
+    std::thread([&] {  // whose team begins small each time
+      for (const int n : {2, 3, 5, 9, 17, 33, 64}) {
+        std::atomic<int> done{0};
+        in_parallel(n, [&](Member&) {
+          for (int i = 0; i < 20; ++i) spawn([&] { done++; });
+        });
+        EXPECT_EQ(done, n * 20);
+        ++opened;
+      }
+    }).join();
+    EXPECT_EQ(opened, 7);
+  }
+}
+
+TEST(OmpNumbers, OfThoseThatWereGivenBackTheLowestComesFirst) {
+  const auto lower = [](const Thread* a, const Thread* b) { return a->gtid < b->gtid; };
+  std::vector<Thread*> threads(5);
+  for (Thread*& thread : threads) thread = thread_create();
+  std::sort(threads.begin(), threads.end(), lower);
+  for (const size_t i : {3, 1, 0, 4, 2}) thread_release(threads[i]);
+  // Threads of tests before may still be ending, and give back theirs meanwhile.
+  std::vector<Thread*> again, others;
+  while (again.size() < threads.size()) {
+    Thread* thread = thread_create();
+    const bool known = std::find(threads.begin(), threads.end(), thread) != threads.end();
+    (known ? again : others).push_back(thread);
+  }
+  EXPECT_EQ(again, threads);
+  for (Thread* thread : again) thread_release(thread);
+  for (Thread* thread : others) thread_release(thread);
 }
 
 TEST_P(OmpRegion, ThreadsOfTheProgramOpenRegionsOfTheirOwn) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace weft::omp {
 
@@ -23,8 +24,8 @@ constexpr uint32_t gathered(uint32_t n) { return n <= kAlone ? n : groups_of(n);
 
 // The i-th of n has come, to where the number for all was `before`. True: as the last one: it has seen what all others did before.
 // seq_cst: W2 of wait.hpp. `groups` is looked at only where there are some.
-inline bool gather(std::atomic<uint32_t>& all, uint32_t before, Group* const& groups, std::atomic<uint32_t> Group::*part, uint32_t i,
-                   uint32_t n) {
+inline bool gather(std::atomic<uint32_t>& all, uint32_t before, const std::unique_ptr<Group[]>& groups,
+                   std::atomic<uint32_t> Group::*part, uint32_t i, uint32_t n) {
   if (n > kAlone) {
     std::atomic<uint32_t>& some = groups[i / kGroup].*part;
     const uint32_t size = std::min(kGroup, n - i / kGroup * kGroup);

@@ -31,6 +31,16 @@
 
 namespace weft::omp {
 
+void Members::grow(int n) {
+  const auto size = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n)));
+  if (size <= size_) return;
+  Member* added = owned_.emplace_back(std::make_unique<Member[]>(static_cast<size_t>(size - size_))).get();
+  for (auto part = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(size_))); first_of(part) < size; ++part) {
+    parts_[part] = added + (first_of(part) - size_);
+  }
+  size_ = size;
+}
+
 namespace {
 
 [[gnu::noinline]] bool places_changed(Team& team) {
@@ -144,20 +154,20 @@ void thread_main(void* arg) {
   team_let_go(team);
 }
 
-Team* team_create(int capacity) {
-  auto* team = new Team;
-  team->members = new Member[static_cast<size_t>(capacity)];
-  team->capacity = capacity;
-  team->at = std::make_unique<std::atomic<uint16_t>[]>(static_cast<size_t>(capacity));
-  team->groups = new Group[groups_of(static_cast<uint32_t>(capacity))];
-  team->n = 0;
-  Share* head = share_head_create();
-  for (int i = 0; i < capacity; ++i) {
-    team->members[i].team = team;
-    team->members[i].num = i;
-    team->members[i].head = head;
+// That it has places for n threads. Outside of its regions.
+void team_grow(Team& team, int n) {
+  const int before = team.members.size();
+  team.members.grow(n);
+  const int size = team.members.size();
+  team.at = std::make_unique<std::atomic<uint16_t>[]>(static_cast<size_t>(size));
+  team.groups = std::make_unique<Group[]>(groups_of(static_cast<uint32_t>(size)));
+  Share* head = before == 0 ? share_head_create() : team.members[0].head;
+  for (int i = before; i < size; ++i) {
+    Member& member = team.members[i];
+    member.team = &team;
+    member.num = i;
+    member.head = head;
   }
-  return team;
 }
 
 // How many places have a thread, up to n, after those that had none have got one, as far as it goes. 0 has the opener.
@@ -188,14 +198,16 @@ void count_time(const Team& team) {
   team.members[0].thread->stats.add(Stat::kRegionTime, threads * (rt::now_ns() - team.began));
 }
 
-// The team for n threads. Its threads that the region does not need wait on.
-Team* team_for(Member& opener, int n) {
-  Team* team = opener.inner;
-  if (team != nullptr && team->capacity >= n) return team;
-  if (team != nullptr) team_destroy(team);
-  // With room: a program that tries one size after the other does not get all its threads anew each time.
-  opener.inner = team_create(static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))));
-  return opener.inner;
+// The team for n threads. It keeps those that it has, with their numbers and what is thread-local to them; those that the region does not
+// need wait on.
+Team& team_for(Member& opener, int n) {
+  if (opener.inner == nullptr) {
+    opener.inner = new Team;
+    opener.inner->n = 0;
+  }
+  Team& team = *opener.inner;
+  if (__builtin_expect(team.members.size() < n, 0)) team_grow(team, n);
+  return team;
 }
 
 // Members that are not in the next region must not run its tasks: afterwards none does.
@@ -304,7 +316,7 @@ void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
   Contention& contention = *opener.team->contention;
   const uint64_t started = thread.stats.of(Stat::kThreads);
   if (n > 1) n = reserve(contention, opener, n);
-  Team& team = *team_for(opener, n);
+  Team& team = team_for(opener, n);
   Member& first = team.members[0];
   first.thread = &thread;
   first.outer = &opener;
@@ -414,13 +426,13 @@ int parallel(const RegionWish& wish, const Body& body) {
 void league(int teams, int limit, void (*body)(void* arg), void* arg) {
   if (tool::there()) {
     constexpr int kFlags = ompt_parallel_league | ompt_parallel_invoker_runtime;
-    tool::region_begins(*team_for(this_member(), 1), this_member(), teams, kFlags);
+    tool::region_begins(team_for(this_member(), 1), this_member(), teams, kFlags);
   }
   for (int i = 0; i < teams; ++i) {
     Thread& thread = this_thread();
     Member& opener = *thread.member;
     Contention contention;
-    Team& team = *team_for(opener, 1);
+    Team& team = team_for(opener, 1);
     Member& first = team.members[0];
     first.thread = &thread;
     first.outer = &opener;
@@ -465,7 +477,8 @@ bool release_teams(bool) {
 
 void team_destroy(Team* team) {
   int threads = 0;
-  for (int i = 1; i < team->capacity; ++i) threads += team->members[i].thread != nullptr ? 1 : 0;
+  const int size = team->members.size();
+  for (int i = 1; i < size; ++i) threads += team->members[i].thread != nullptr ? 1 : 0;
   if (tool::there()) tool::threads_will_end(threads);
   team->ended.store(0, std::memory_order_relaxed);
   team->n = threads + 1;  // of whom each lets go of it, with us
@@ -473,7 +486,7 @@ void team_destroy(Team* team) {
   if (first.inner != nullptr) team_destroy(first.inner);
   first.inner = nullptr;
   queue_destroy(first.queue);
-  for (int i = 1; i < team->capacity; ++i) {
+  for (int i = 1; i < size; ++i) {
     if (Thread* thread = team->members[i].thread) tell_end_of_team(*thread);
   }
   team_let_go(*team);
@@ -484,9 +497,7 @@ void team_let_go(Team& team) {
   // Both: whoever frees it has seen everybody else's last use.
   if (team.ended.fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
   share_head_destroy(team.members[0].head);
-  for (int i = 0; i < team.capacity; ++i) calls_release(nullptr, team.members[i].implicit);
-  delete[] team.groups;
-  delete[] team.members;
+  for (int i = 0; i < team.members.size(); ++i) calls_release(nullptr, team.members[i].implicit);
   delete &team;
 }
 

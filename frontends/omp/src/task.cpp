@@ -93,7 +93,7 @@ constexpr uint32_t kMostPutAside = 32;
 Task* steal(Member& member, Work work) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
-  const int n = team.places.load(std::memory_order_relaxed);
+  const int n = team.places.load(std::memory_order_acquire);
   thread.random = thread.random * 6364136223846793005u + 1442695040888963407u;
   auto victim = static_cast<int>((thread.random >> 33) % static_cast<unsigned>(n));
   for (int tries = 0; tries < n; ++tries, ++victim) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,9 @@ namespace weft::omp {
 struct Member;
 struct Share;
 struct Team;
+
+inline constexpr int kMostThreadsLog2 = 17;
+inline constexpr int kMostThreads = 1 << kMostThreadsLog2;
 
 // The threads that an initial thread has, with itself: what thread-limit-var is about.
 struct Contention {
@@ -165,17 +169,38 @@ struct alignas(64) Member {
   Queue queue;              // of its tasks: parts for the owner and for thieves
 };
 
+// The members of a team, by number. There come more where a larger region begins; none moves, as threads wait in theirs. Parts: member
+// 0, member 1, 2 and 3, 4 to 7, and so on.
+class Members {
+ public:
+  Member& operator[](int num) { return at(num); }
+  const Member& operator[](int num) const { return at(num); }
+  // Places that there are: a power of two, or 0.
+  int size() const { return size_; }
+  // That there are at least n. Context: whoever opens the team's regions, outside of them.
+  void grow(int n);
+
+ private:
+  static int first_of(unsigned part) { return static_cast<int>((1u << part) >> 1); }
+  Member& at(int num) const {
+    const auto part = static_cast<unsigned>(std::bit_width(static_cast<unsigned>(num)));
+    return parts_[part][num - first_of(part)];
+  }
+
+  Member* parts_[kMostThreadsLog2 + 1] = {};
+  int size_ = 0;
+  std::vector<std::unique_ptr<Member[]>> owned_;
+};
+
 // A region's number of levels etc. as omp_get_... tell them.
 struct alignas(64) Team {
   // member 0, before the region begins, while nobody else is in it; what stays the same from region to region is not written, since
   // members look at it. First, on one cache line, what they look at most.
   int n = 1;               // how many take part in this region
-  Member* members = nullptr;
   void* gnu = nullptr;     // the GNU layer's: task reductions of the region
   Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
   bool shows = false;      // OMP_DISPLAY_AFFINITY: its members have other places than in its region before
   bool in_league = false;  // inside a teams construct
-  int capacity = 0;        // places that there are
   Team* outer = nullptr;   // null: an initial task's
   Member* opener = nullptr;  // the place outside of who has opened it; null: an initial task's
   int level = 0;           // omp_get_level()
@@ -190,11 +215,13 @@ struct alignas(64) Team {
   std::vector<int> shown;  // the places of `shows`
   Part part;               // of its workers, of its opener's
   int in_parts = 0;        // members up to this one may keep to a part; member 0's
-  Group* groups = nullptr;  // of its members: gather.hpp
+  std::unique_ptr<Group[]> groups;  // of its members: gather.hpp
   // By member, who writes it: the number of the worker where it was when it looked last, and one; 0: it has not, or is at none.
   std::unique_ptr<std::atomic<uint16_t>[]> at;
   uint64_t began = 0;      // where statistics are wanted: ns
   TeamSeen seen;           // a tool's, where there is one
+  // Whoever has seen n, or `places`, sees so many.
+  alignas(64) Members members;
   // any member
   alignas(64) std::atomic<uint32_t> arrived{0};  // at the barrier of this phase
   alignas(64) std::atomic<uint32_t> ended{0};    // members i > 0 that have ended regions, with all their tasks; see gather.hpp
@@ -232,7 +259,6 @@ inline Member& this_member() { return *this_thread().member; }
 Thread* this_thread_if_any();
 // By its number. Null: the main thread's, which has not met us yet.
 inline constexpr int kThreadsPage = 1 << 10;
-inline constexpr int kMostThreads = 1 << 17;
 extern std::atomic<std::atomic<Thread*>*> thread_table[kMostThreads / kThreadsPage];
 inline Thread* thread_at(int gtid) {
   const auto n = static_cast<unsigned>(gtid);

@@ -7,7 +7,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <mutex>
+#include <queue>
 #include <utility>
 #include <vector>
 
@@ -45,18 +47,18 @@ thread_local Thread* kernel_thread = nullptr;  // of one that runs no unit
 std::mutex table_lock;
 int numbers_used = 1;      // 0 is the main thread's, which may know that before anybody has met us
 bool main_is_met = false;
-int first_free = -1;  // of numbers that were given back: chained through `free_after`
-std::vector<int>& free_after() {
-  static auto* list = new std::vector<int>(static_cast<size_t>(numbers_used), -1);
-  return *list;
+// Numbers that were given back, the lowest first: tables of the program's are indexed with them.
+using Numbers = std::priority_queue<int, std::vector<int>, std::greater<>>;
+Numbers& numbers_free() {
+  static auto* numbers = new Numbers;
+  return *numbers;
 }
 
-// A number that was used before is taken first: tables of the program's are indexed with them.
 int number_acquire(bool main) {
   if (main && !std::exchange(main_is_met, true)) return kNumberOfMain;
-  if (first_free >= 0) {
-    const int number = first_free;
-    first_free = free_after()[static_cast<size_t>(number)];
+  if (Numbers& free = numbers_free(); !free.empty()) {
+    const int number = free.top();
+    free.pop();
     return number;
   }
   if (numbers_used == kMostThreads) return -1;
@@ -64,7 +66,6 @@ int number_acquire(bool main) {
   if (thread_table[page].load(std::memory_order_relaxed) == nullptr) {
     thread_table[page].store(new std::atomic<Thread*>[kThreadsPage](), std::memory_order_release);
   }
-  free_after().push_back(-1);
   return numbers_used++;
 }
 
@@ -89,8 +90,7 @@ pthread_key_t kernel_key() {
 // The initial task of a root, and the team that it has to itself.
 void give_initial_team(Thread& thread) {
   auto* team = new Team;
-  team->members = new Member[1];
-  team->capacity = 1;
+  team->members.grow(1);
   team->contention = new Contention;
   team->icvs = device().initial;
   Member& member = team->members[0];
@@ -111,7 +111,6 @@ void drop_initial_team(Thread& thread) {
   queue_destroy(member.queue);
   share_head_destroy(member.head);
   delete team->contention;
-  delete[] team->members;
   delete team;
   thread.member = nullptr;
 }
@@ -185,8 +184,7 @@ void thread_release(Thread* thread) {
   blocks_drain(*thread);
   known_epoch.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock hold(table_lock);
-  free_after()[static_cast<size_t>(thread->gtid)] = first_free;
-  first_free = thread->gtid;
+  numbers_free().push(thread->gtid);
 }
 
 void thread_forget(Thread* thread) {
@@ -245,7 +243,7 @@ int threads_known() {
 
 void threads_forget_all_but(Thread* keep) {
   known_epoch.fetch_add(1, std::memory_order_relaxed);
-  first_free = -1;
+  numbers_free() = {};
   for (int i = 0; i < numbers_used; ++i) {
     Thread* found = thread_at(i);
     if (found == nullptr || found == keep) continue;
@@ -257,8 +255,7 @@ void threads_forget_all_but(Thread* keep) {
     thread.untold = {};
     thread.runs_next = false;
     thread.next = nullptr;
-    free_after()[static_cast<size_t>(i)] = first_free;
-    first_free = i;
+    numbers_free().push(i);
   }
 }
 
