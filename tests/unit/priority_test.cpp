@@ -91,20 +91,21 @@ TEST_P(Priority, AHigherOneComesAtTheNextTick) {
 }
 
 TEST_P(Priority, ALowerOneDoesNotTakeItsPlace) {
-  std::atomic<bool> high_runs{false};
+  std::atomic<bool> high_runs{false}, low_wait{false};
   std::atomic<unsigned> low_ran{0}, low_ran_between{0};
   const weft_unit_attr_t low = attr(false), high = attr(true);
   Call busy([&] {
     high_runs = true;
+    spin_until(low_wait);
     spin_for(std::chrono::milliseconds(30));
     low_ran_between = low_ran.load();
-    high_runs = false;
   });
   Call others([&] { ++low_ran; });
   weft_unit_t first = busy.ult(&high);
   ASSERT_TRUE(wait_until([&] { return high_runs.load(); }));
   std::vector<weft_unit_t> units;
   for (int i = 0; i < 5; ++i) units.push_back(others.ult(&low));
+  low_wait = true;
   EXPECT_TRUE(ok(weft_free(&first)));
   EXPECT_EQ(low_ran_between, 0u);
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
