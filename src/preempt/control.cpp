@@ -53,16 +53,16 @@ uint64_t kernel_tick() noexcept {
   return period.tv_sec == 0 && period.tv_nsec > 0 ? static_cast<uint64_t>(period.tv_nsec) : 4'000'000;
 }
 
-}  // namespace
-
-// Under runtime.setup, or before anybody else knows the runtime.
-int preempt_set_mode(PreemptMode mode) noexcept {
+// False: it cannot be, here.
+bool make_ready_for(PreemptMode mode) noexcept {
   PreemptSettings& settings = preempt_settings;
-  if (mode != PreemptMode::Off && settings.signal.load(std::memory_order_relaxed) == 0) {
-    settings.kernel_tick = kernel_tick();
-    if (!preempt_install()) return WEFT_ERR_UNSUPPORTED;
-  }
-  Worker* worker = section_enter();
+  if (mode == PreemptMode::Off || settings.signal.load(std::memory_order_relaxed) != 0) return true;
+  settings.kernel_tick = kernel_tick();
+  return preempt_install();
+}
+
+// Under runtime.setup, or before anybody else knows the runtime; in a section. worker: the caller's; null: it is no KLT.
+int set_mode(PreemptMode mode, Worker* worker) noexcept {
   if (worker != nullptr) worker->fp_base = fp_save();
   const PreemptMode before = preempt_mode.exchange(mode, std::memory_order_seq_cst);
   int error = WEFT_OK;
@@ -72,9 +72,10 @@ int preempt_set_mode(PreemptMode mode) noexcept {
     error = WEFT_ERR_UNSUPPORTED;
   }
   preempt_restart_all();
-  section_leave(worker);
   return error;
 }
+
+}  // namespace
 
 void preempt_start(const Options& options) noexcept {
   PreemptSettings& settings = preempt_settings;
@@ -85,7 +86,8 @@ void preempt_start(const Options& options) noexcept {
   settings.align = options.preemption_align;
   // Where a handler leaves no more than a note it passes nothing on.
   settings.timer = san::kSignalsComeLate ? PreemptTimer::Worker : options.preemption_timer;
-  if (options.preemption == PreemptMode::Off || preempt_set_mode(options.preemption) == WEFT_OK) return;
+  const PreemptMode mode = options.preemption;
+  if (mode == PreemptMode::Off || (make_ready_for(mode) && set_mode(mode, guard_worker()) == WEFT_OK)) return;
   std::fputs("weft: no preemption: no real-time signal is free, or the kernel grants no timer (see `ulimit -i`); "
              "ULTs that do not come back to Weft keep their worker\n", stderr);
 }
@@ -138,7 +140,12 @@ int weft_preemption_set_mode(weft_preemption_mode_t mode) {
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
-  return preempt_set_mode(static_cast<PreemptMode>(mode));
+  const auto wish = static_cast<PreemptMode>(mode);
+  if (!make_ready_for(wish)) return WEFT_ERR_UNSUPPORTED;
+  Worker* worker = section_enter();
+  const int error = set_mode(wish, worker);
+  section_leave(worker);
+  return error;
 }
 
 int weft_preemption_set_default(weft_preemption_t kind) {

@@ -528,6 +528,7 @@ int weft_initialize(const weft_options_t* options) {
   if (error != WEFT_OK) return error;
   runtime.initialized = 1;
   runtime.running.store(true, std::memory_order_release);
+  WEFT_CHECK(klt_is_inside(klt_self()));  // since it is one: nobody has taken its worker from it
   guard_leave(guard_worker());
   return WEFT_OK;
 }
