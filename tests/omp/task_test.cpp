@@ -35,6 +35,29 @@ TEST_P(OmpTask, Fib) {
   }
 }
 
+// Its thread spins, and everybody else may be asleep.
+TEST_P(OmpTask, WhoWaitsForATaskRunsWhatComesOfIt) {
+  if (GetParam() == 1) GTEST_SKIP() << "nobody takes it";
+  for (int round = 0; round < 50; ++round) {
+    in_single(GetParam(), [](Member& member) {
+      std::atomic<int> begun{0}, ended{0};
+      const auto spin_until = [](const std::atomic<int>& what, int value) {
+        while (what != value) std::this_thread::yield();
+      };
+      spawn([&] {
+        begun++;
+        for (int i = 1; i <= 5; ++i) {
+          spawn([&] { ended++; });
+          spin_until(ended, i);
+        }
+      });
+      spin_until(begun, 1);
+      task_wait(member);
+      EXPECT_EQ(ended, 5);
+    });
+  }
+}
+
 TEST_P(OmpTask, ABarrierWaitsForAllThatDescend) {
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> ended{0};

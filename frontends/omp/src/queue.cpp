@@ -99,7 +99,7 @@ Task* queue_pop(Member& member, bool descendants_only) {
   return nullptr;
 }
 
-Task* queue_steal(Queue& queue) {
+Task* queue_steal(Queue& queue, int thief) {
   while (true) {
     uint32_t head = queue.head.load(std::memory_order_seq_cst);
     // Acquire, pairs with the push: the task.
@@ -108,6 +108,7 @@ Task* queue_steal(Queue& queue) {
     const Task* ahead = place_load(queue, head + 1);
     // If it is somebody else's already it is not looked at.
     if (queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst)) {
+      queue.thieves[head % Queue::kThieves].store(static_cast<uint32_t>(thief) + 1, std::memory_order_relaxed);
       // The next one comes while this one runs. There may be none, and a task there that has been.
       if (ahead != nullptr) prefetch_task(ahead);
       return task;

@@ -31,8 +31,12 @@ inline bool queue_is_busy(const Member& member) {
   const Queue& queue = member.queue;
   return queue.tail.load(std::memory_order_relaxed) != queue.head.load(std::memory_order_relaxed);
 }
-// Anybody. The oldest.
-Task* queue_steal(Queue& queue);
+// Anybody. The oldest, for member number `thief`.
+Task* queue_steal(Queue& queue, int thief);
+// Who has taken the newest of those that are gone, or one of so many before it.
+inline std::atomic<uint32_t>& queue_thief(Queue& queue, uint32_t before) {
+  return queue.thieves[(queue.tail.load(std::memory_order_relaxed) - 1 - before) % Queue::kThieves];
+}
 inline bool queue_has_tasks(const Queue& queue) {
   const uint32_t head = queue.head.load(std::memory_order_seq_cst);
   return static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) > 0;

@@ -89,7 +89,49 @@ bool queue_task(Member& member, Task* task) {
 // So many at a time: each look goes through all of them. What is behind them in the queue its owner gets to by itself.
 constexpr uint32_t kMostPutAside = 32;
 
-// Somebody else's, while this member waits. What may not run above what waits here goes where anybody finds it.
+// What has been taken from that queue may not run above what waits here: it goes where anybody finds it.
+void put_aside(Member& member, Member& home, Task* task) {
+  Team& team = *member.team;
+  inbox_push(home.queue, task);
+  wake(*home.thread);
+  if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
+}
+
+// While a task waits for its children: from who has taken one of them. What waits there has come of that child, since who takes one has
+// nothing else left; or it has been taken in its turn. D. B. Wagner, B. G. Calder: Leapfrogging: a portable technique for
+// implementing efficient futures, PPoPP 1993. In the others' queues there would be many that may not run here; the
+// oldest ones, which are the largest.
+Task* steal_back(Member& member) {
+  constexpr int kMostHops = 8;
+  Team& team = *member.team;
+  Thread& thread = *member.thread;
+  const int n = team.places.load(std::memory_order_acquire);
+  thread.random = thread.random * 6364136223846793005u + 1442695040888963407u;
+  const auto any = static_cast<uint32_t>(thread.random >> 33);
+  std::atomic<uint32_t>& mine = queue_thief(member.queue, (any & 1) != 0 ? (any >> 1) % Queue::kThieves : 0);
+  const uint32_t first = mine.load(std::memory_order_relaxed);
+  uint32_t by = first;
+  for (int hops = 0; hops < kMostHops; ++hops) {
+    const int num = static_cast<int>(by) - 1;
+    if (num < 0 || num >= n || num == member.num) return nullptr;
+    Member& thief = team.members[num];
+    Task* task = queue_has_tasks(thief.queue) ? queue_steal(thief.queue, member.num) : nullptr;
+    if (task != nullptr && !descends_from(task, member.task)) {
+      put_aside(member, thief, task);
+      mine.compare_exchange_strong(by = first, 0, std::memory_order_relaxed);  // it has come to something else
+      return nullptr;
+    }
+    if (task == nullptr) task = inbox_pop(thief.queue, member.task);
+    if (task != nullptr) {
+      thread.stats.add(Stat::kSteals);
+      return task;
+    }
+    by = queue_thief(thief.queue, 0).load(std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+// Somebody else's, while this member waits.
 Task* steal(Member& member, Work work) {
   Team& team = *member.team;
   Thread& thread = *member.thread;
@@ -102,15 +144,13 @@ Task* steal(Member& member, Work work) {
     Queue& queue = team.members[victim].queue;
     const bool any = work != Work::kDescendants;
     if (queue_has_tasks(queue) && (any || queue.inbox_count.load(std::memory_order_relaxed) < kMostPutAside)) {
-      Task* task = queue_steal(queue);
+      Task* task = queue_steal(queue, member.num);
       if (task != nullptr) {
         if (any || descends_from(task, member.task)) {
           thread.stats.add(Stat::kSteals);
           return task;
         }
-        inbox_push(queue, task);
-        wake(*team.members[victim].thread);
-        if (team.parked.load(std::memory_order_seq_cst) != 0) wake_one(team, member);
+        put_aside(member, team.members[victim], task);
       }
     }
     if (Task* task = inbox_pop(queue, any ? nullptr : member.task)) {
@@ -122,14 +162,14 @@ Task* steal(Member& member, Work work) {
   return nullptr;
 }
 
-Task* find_task(Member& member, Work work) {
+Task* find_task(Member& member, Work work, bool everywhere) {
   const Task* ancestor = work == Work::kDescendants ? member.task : nullptr;
   Team& team = *member.team;
   if (Task* task = pop_priority(team, ancestor)) return task;
   if (Task* task = queue_pop(member, ancestor != nullptr)) return task;
   if (!team.has_tasks.load(std::memory_order_relaxed)) return nullptr;
   if (Task* task = inbox_pop(member.queue, ancestor)) return task;
-  return steal(member, work);
+  return ancestor == nullptr || everywhere ? steal(member, work) : steal_back(member);
 }
 
 // And then the ones that become ready by its end, one by one: as its siblings they may run where it did, what it has written is near, and
@@ -168,7 +208,7 @@ bool run_idle(Member& member, bool searching) {
   }
   thread.helping.store(true, std::memory_order_seq_cst);  // pairs with leave_out() in region.cpp
   Task* task = nullptr;
-  if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny);
+  if (member.num < team.places.load(std::memory_order_seq_cst)) task = find_task(member, Work::kAny, true);
   thread.helping.store(false, std::memory_order_release);  // from here on the task keeps the region
   // All tasks of a region have ended when the next one begins. So if that has begun meanwhile, the task is of the next one.
   if (task != nullptr && !is_through(member)) {
@@ -187,9 +227,9 @@ bool run_idle(Member& member, bool searching) {
 
 // ---- waiting
 
-bool run_one(Member& member, Work work, bool searching) {
+bool run_one(Member& member, Work work, bool searching, bool everywhere) {
   if (work == Work::kIdle) return run_idle(member, searching);
-  Task* task = find_task(member, work);
+  Task* task = find_task(member, work, everywhere);
   tell_ends_before(*member.thread, task);
   if (task == nullptr) return false;
   if (searching) hand_on_search(member);

@@ -165,6 +165,7 @@ void event_fulfill(Task* task);
 // The queue of a member: see queue.hpp.
 struct Queue {
   static constexpr uint32_t kSize = 256;  // a task that finds it full runs at once
+  static constexpr uint32_t kThieves = 16;
   Task** ring = nullptr;                  // made at the first push
   std::atomic<uint32_t> tail{0};          // own: behind the newest
   uint32_t head_was = 0;                  // own: head when it was looked at last
@@ -174,6 +175,8 @@ struct Queue {
   YieldingLock inbox_lock;
   Task* inbox = nullptr;
   Task* inbox_last = nullptr;  // of those in it
+  // thieves: by the task's index, who has taken it: a member's number and one; 0: unknown. A hint.
+  alignas(64) std::atomic<uint32_t> thieves[kThieves] = {};
 };
 
 }  // namespace weft::omp

@@ -44,8 +44,9 @@ enum class Work : uint8_t {
   kIdle,         // the same for a thread that waits for the next region, if it takes part in this one
 };
 
-// Runs a task, if there is one that may run here; before that, if the caller searches, it hands that on. task.cpp.
-bool run_one(Member& member, Work work, bool searching = false);
+// Runs a task, if there is one that may run here; before that, if the caller searches, it hands that on. Not everywhere: for descendants it
+// looks where there is a trace of them. task.cpp.
+bool run_one(Member& member, Work work, bool searching = false, bool everywhere = true);
 // Whoever searches has found something, or does not need it any more.
 void hand_on_search(const Member& member);
 // A task has been pushed; it was the first one, if that was the place of the oldest.
@@ -151,7 +152,8 @@ void wait_until(Member& member, Work work, Done done, First first = First::kAnyo
       idle.looked();
       continue;
     }
-    if (work != Work::kNone && run_one(member, work, searching)) {
+    const bool everywhere = rounds % kLookOn == 0 || rounds + 1 >= most;  // before it sleeps
+    if (work != Work::kNone && run_one(member, work, searching, everywhere)) {
       searching = false;
       rounds = 0;
       idle.ended(member, work);
