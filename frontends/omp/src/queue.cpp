@@ -124,7 +124,14 @@ void inbox_push(Queue& queue, Task* task) {
   queue.inbox_count.fetch_add(1, std::memory_order_seq_cst);  // W2 of wait.hpp
 }
 
-Task* inbox_pop(Queue& queue, const Task* ancestor) {
+void queue_forget_thief(Queue& queue, int thief) {
+  for (std::atomic<uint32_t>& one : queue.thieves) {
+    if (static_cast<int>(one.load(std::memory_order_relaxed)) == thief + 1) one.store(0, std::memory_order_relaxed);
+  }
+}
+
+Task* inbox_pop(Member& home, const Task* ancestor, int taker) {
+  Queue& queue = home.queue;
   if (queue.inbox_count.load(std::memory_order_relaxed) == 0) return nullptr;
   const Locked hold(queue.inbox_lock);
   Task* before = nullptr;
@@ -134,6 +141,11 @@ Task* inbox_pop(Queue& queue, const Task* ancestor) {
     *place = task->next;
     if (queue.inbox_last == task) queue.inbox_last = before;
     queue.inbox_count.fetch_sub(1, std::memory_order_relaxed);
+    if (taker != home.num) {
+      // Among those of the ring, half a turn ahead of the next one.
+      const uint32_t place = queue.head.load(std::memory_order_relaxed) + Queue::kThieves / 2;
+      queue.thieves[place % Queue::kThieves].store(static_cast<uint32_t>(taker) + 1, std::memory_order_relaxed);
+    }
     return task;
   }
   return nullptr;

@@ -33,10 +33,13 @@ inline bool queue_is_busy(const Member& member) {
 }
 // Anybody. The oldest, for member number `thief`.
 Task* queue_steal(Queue& queue, int thief);
-// Who has taken the newest of those that are gone, or one of so many before it.
-inline std::atomic<uint32_t>& queue_thief(Queue& queue, uint32_t before) {
-  return queue.thieves[(queue.tail.load(std::memory_order_relaxed) - 1 - before) % Queue::kThieves];
+// Who has taken the newest of those that are gone, or one of so many before it: a number of a member; negative: nobody knows.
+inline int queue_thief(const Queue& queue, uint32_t before) {
+  const uint32_t newest = queue.tail.load(std::memory_order_relaxed) - 1;
+  return static_cast<int>(queue.thieves[(newest - before) % Queue::kThieves].load(std::memory_order_relaxed)) - 1;
 }
+// That one has come to something else.
+void queue_forget_thief(Queue& queue, int thief);
 inline bool queue_has_tasks(const Queue& queue) {
   const uint32_t head = queue.head.load(std::memory_order_seq_cst);
   return static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) > 0;
@@ -44,8 +47,8 @@ inline bool queue_has_tasks(const Queue& queue) {
 
 // Anybody.
 void inbox_push(Queue& queue, Task* task);
-// The oldest that descends from `ancestor`; null: any.
-Task* inbox_pop(Queue& queue, const Task* ancestor);
+// The oldest that descends from `ancestor`; null: any. `taker`: the member whom it is for.
+Task* inbox_pop(Member& home, const Task* ancestor, int taker);
 // Whether that would find one that descends from it.
 bool inbox_has(Queue& queue, const Task* ancestor);
 

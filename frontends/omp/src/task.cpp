@@ -108,27 +108,35 @@ Task* steal_back(Member& member) {
   const int n = team.places.load(std::memory_order_acquire);
   thread.random = thread.random * 6364136223846793005u + 1442695040888963407u;
   const auto any = static_cast<uint32_t>(thread.random >> 33);
-  std::atomic<uint32_t>& mine = queue_thief(member.queue, (any & 1) != 0 ? (any >> 1) % Queue::kThieves : 0);
-  const uint32_t first = mine.load(std::memory_order_relaxed);
-  uint32_t by = first;
-  for (int hops = 0; hops < kMostHops; ++hops) {
-    const int num = static_cast<int>(by) - 1;
+  const int first = queue_thief(member.queue, (any & 1) != 0 ? (any >> 1) % Queue::kThieves : 0);
+  for (int num = first, hops = 0; hops < kMostHops; ++hops) {
     if (num < 0 || num >= n || num == member.num) return nullptr;
     Member& thief = team.members[num];
     Task* task = queue_has_tasks(thief.queue) ? queue_steal(thief.queue, member.num) : nullptr;
     if (task != nullptr && !descends_from(task, member.task)) {
+      if (num == first) queue_forget_thief(member.queue, num);
       put_aside(member, thief, task);
-      mine.compare_exchange_strong(by = first, 0, std::memory_order_relaxed);  // it has come to something else
       return nullptr;
     }
-    if (task == nullptr) task = inbox_pop(thief.queue, member.task);
+    if (task == nullptr) task = inbox_pop(thief, member.task, member.num);
     if (task != nullptr) {
       thread.stats.add(Stat::kSteals);
       return task;
     }
-    by = queue_thief(thief.queue, 0).load(std::memory_order_relaxed);
+    num = queue_thief(thief.queue, 0);
   }
   return nullptr;
+}
+
+// Whether that would find one with those who have taken a child themselves. Each of the others has somebody else who waits for it.
+bool may_steal_back(const Member& member, int n) {
+  for (uint32_t i = 0; i < Queue::kThieves; ++i) {
+    const int num = queue_thief(member.queue, i);
+    if (num < 0 || num >= n || num == member.num) continue;
+    Queue& queue = member.team->members[num].queue;
+    if (queue_has_tasks(queue) || inbox_has(queue, member.task)) return true;
+  }
+  return false;
 }
 
 // Somebody else's, while this member waits.
@@ -150,10 +158,11 @@ Task* steal(Member& member, Work work) {
           thread.stats.add(Stat::kSteals);
           return task;
         }
+        queue_forget_thief(member.queue, victim);
         put_aside(member, team.members[victim], task);
       }
     }
-    if (Task* task = inbox_pop(queue, any ? nullptr : member.task)) {
+    if (Task* task = inbox_pop(team.members[victim], any ? nullptr : member.task, member.num)) {
       thread.stats.add(Stat::kSteals);
       return task;
     }
@@ -168,7 +177,7 @@ Task* find_task(Member& member, Work work, bool everywhere) {
   if (Task* task = pop_priority(team, ancestor)) return task;
   if (Task* task = queue_pop(member, ancestor != nullptr)) return task;
   if (!team.has_tasks.load(std::memory_order_relaxed)) return nullptr;
-  if (Task* task = inbox_pop(member.queue, ancestor)) return task;
+  if (Task* task = inbox_pop(member, ancestor, member.num)) return task;
   return ancestor == nullptr || everywhere ? steal(member, work) : steal_back(member);
 }
 
@@ -243,8 +252,8 @@ bool may_find_work(const Member& member, Work work) {
   const int n = team.places.load(std::memory_order_seq_cst);
   if (work == Work::kIdle && (member.num >= n || !is_through(member))) return false;
   if (work == Work::kDescendants) {
-    // What it waits for is in its own queue, or runs: who ends that wakes it.
-    return inbox_has(const_cast<Queue&>(member.queue), member.task);
+    // What it waits for is in its own queue, or runs: who ends that wakes it; but may spin until what has come of it has run.
+    return inbox_has(const_cast<Queue&>(member.queue), member.task) || may_steal_back(member, n);
   }
   if (team.priority_count.load(std::memory_order_seq_cst) != 0) return true;
   for (int i = 0; i < n; ++i) {
