@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,36 @@ TEST_P(OmpTask, WhoWaitsForATaskRunsWhatComesOfIt) {
       spin_until(begun, 1);
       task_wait(member);
       EXPECT_EQ(ended, 5);
+    });
+  }
+}
+
+// Of several that sleep in taskwait the one is woken who may run it.
+TEST(OmpTaskWait, WhoSleepsIsWokenForWhatComesOfHisTask) {
+  constexpr int kWaiting = 3;  // members, each with another one that runs its task
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> begun{0}, ended{0};
+    std::atomic<bool> stop{false};
+    in_parallel(2 * kWaiting, [&](Member& member) {
+      if (member.num < kWaiting) {
+        const bool helped = member.num == round % kWaiting;
+        spawn([&, helped] {
+          begun++;
+          for (int i = 1; helped && i <= 5; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others sleep by then
+            spawn([&] { ended++; });
+            while (ended != i) std::this_thread::yield();
+          }
+          if (helped) stop = true;
+          while (!stop) std::this_thread::yield();
+        });
+        while (begun != kWaiting) std::this_thread::yield();
+        task_wait(member);
+        if (helped) {
+          EXPECT_EQ(ended, 5);
+        }
+      }
+      barrier(member);
     });
   }
 }

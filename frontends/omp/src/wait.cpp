@@ -133,23 +133,39 @@ void wake_all_slow(Team& team) {
   }
 }
 
-void wake_one(Team& team, const Member& caller) {
-  // Who sleeps for its own may find that the task descends from what waits there: as good as nobody else.
-  for (const uint32_t sleeps : {kParkedForTasks, kParkedForOwn}) {
-    for (int i = 1; i < team.n; ++i) {
-      Thread* thread = team.members[(caller.num + i) % team.n].thread;
-      if (thread != nullptr && thread->parked.load(std::memory_order_acquire) == sleeps) {
-        wake_slow(*thread);
-        return;
-      }
+namespace {
+
+bool wake_who_sleeps(Team& team, const Member& caller, uint32_t sleeps) {
+  for (int i = 1; i < team.n; ++i) {
+    Thread* thread = team.members[(caller.num + i) % team.n].thread;
+    if (thread != nullptr && thread->parked.load(std::memory_order_acquire) == sleeps) {
+      wake_slow(*thread);
+      return true;
     }
   }
+  return false;
+}
+
+// One that waits for what the caller's task has come of: nobody else that sleeps for its own may run what that one makes.
+void wake_who_waits(const Member& caller) {
+  for (const Task* task = caller.task; task->parent != nullptr; task = task->parent) {
+    Thread& waits = *task->parent->member->thread;
+    if (&waits != caller.thread && waits.parked.load(std::memory_order_acquire) == kParkedForOwn) return wake_slow(waits);
+  }
+}
+
+}  // namespace
+
+void wake_one(Team& team, const Member& caller) {
+  // Who sleeps for its own may find that the task descends from what waits there: as good as nobody else.
+  if (!wake_who_sleeps(team, caller, kParkedForTasks)) wake_who_sleeps(team, caller, kParkedForOwn);
 }
 
 void wake_for_task(const Member& member, uint32_t place) {
   // Pairs with the thieves' step: either we see that they have emptied the queue before, or they see the task.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (member.queue.head.load(std::memory_order_seq_cst) == place) wake_one(*member.team, member);
+  if (member.queue.head.load(std::memory_order_seq_cst) != place) return;
+  if (!wake_who_sleeps(*member.team, member, kParkedForTasks)) wake_who_waits(member);
 }
 
 void hand_on_search(const Member& member) {

@@ -22,7 +22,9 @@
 // Tasks. Who pushes one into an empty queue wakes one sleeper that may run it, and no more: that one *searches*. When it finds a
 // task, or has no need to any more, it wakes the next one if there is still something to be found; so as many wake up as there is
 // work for, and a thread that makes many tasks pays for one wake-up. Whenever a queue has tasks and somebody sleeps who could run
-// them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3.
+// them, somebody searches: a push into a queue that is not empty finds it so, since its sleepers look at all queues at S3. Who waits for
+// a task's children may run but what descends from it: he is woken by whoever makes such a one, if nobody sleeps for any, and looks at
+// S3 where those are that have taken the children.
 #pragma once
 
 #include <utility>
