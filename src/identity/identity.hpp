@@ -13,6 +13,8 @@
 
 namespace weft::rt {
 
+struct Klt;
+
 // Lies on the stack of the thread whose control block it is: its *lender*.
 struct Identity {
   uintptr_t thread_pointer;  // constant
@@ -20,6 +22,8 @@ struct Identity {
   StackWords lenders;        // constant: of the lender's own stack
   int tid;                   // constant: the kernel's number of the lender, for debuggers
   std::atomic<uint64_t> signals{0};  // anybody: that have been sent to the ULT, and not taken yet; see worker/unit_signal.hpp
+  std::atomic<Klt*> on{nullptr};     // whoever gets on and off: the KLT that has it; the same
+  std::atomic<uint32_t> sending{0};  // anybody: how many keep it there; the same
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

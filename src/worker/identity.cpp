@@ -11,6 +11,7 @@
 #include "identity/keeper.hpp"
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
+#include "os/cpu_yield.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 
@@ -122,6 +123,10 @@ int identity_get_name(char* name, size_t size) noexcept {
     std::strcpy(name, own);
     return 0;
   });
+}
+
+void stay_while_sending(const Identity* identity) noexcept {
+  while (identity->sending.load(std::memory_order_acquire) != 0) cpu_yield();
 }
 
 void enter_own_state(Worker* worker, const Unit* host) noexcept {

@@ -26,10 +26,13 @@ namespace weft::rt {
 [[gnu::always_inline]] inline void go_straight(Worker* worker, Unit* unit, Unit* next) noexcept {
   if constexpr (san::kOwnThreadLocals) {
     if (unit_is(unit, flag::kOwnState)) take_off_identity(unit);
-  } else if (unit_is(next, flag::kOwnState)) {
-    thread_pointer_set(next->identity->thread_pointer);
-  } else if (unit_is(unit, flag::kOwnState)) {
-    thread_pointer_set(klt_thread_pointer());
+  } else {
+    if (unit_is(unit, flag::kOwnState)) let_go_of_identity(unit);
+    if (unit_is(next, flag::kOwnState)) {
+      thread_pointer_set(next->identity->thread_pointer);
+    } else if (unit_is(unit, flag::kOwnState)) {
+      thread_pointer_set(klt_thread_pointer());
+    }
   }
   switch_directly(worker, unit, next);
   if (unit_is(unit, flag::kOwnState)) put_on_identity(unit);  // it may be a scheduler that has resumed it

@@ -125,6 +125,18 @@ bool leave_to_sleeper(Klt* klt) noexcept {
   return std::strtol(call.text, &rest, 10) == SYS_futex && std::strtoull(rest, nullptr, 16) == reinterpret_cast<uintptr_t>(&klt->wake);
 }
 
+// As it is, with its guard up: it may be about to leave its KLT.
+void send_straight(Identity& to, const Klt* klt, int signal) noexcept {
+  const SignalsBlocked alone;  // it waits for us: a handler here might wait for it
+  to.sending.fetch_add(1, std::memory_order_seq_cst);
+  membarrier_all();  // it sees that as it leaves, or we see that it has
+  const bool stays = to.on.load(std::memory_order_relaxed) == klt;
+  // Else a handler has interrupted it on its way out, and ends by a signal only: afterwards it sees that we send.
+  if (stays || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_to(to, klt, signal);
+  membarrier_all();  // whoever runs has been in the kernel, which gives it the signal
+  to.sending.fetch_sub(1, std::memory_order_release);
+}
+
 // True: nothing is left to be done. A section of whatever thread, or a handler that has interrupted one.
 bool try_send(Identity& to, int signal, bool last) noexcept {
   if (!is_noted(to, signal)) return true;
@@ -139,7 +151,7 @@ bool try_send(Identity& to, int signal, bool last) noexcept {
   if (send_to_carrier(to, klt, signal) || send_to_taken(to, klt, signal) || leave_to_sleeper(klt)) return true;
   // Its guard is up: it is in Weft, for some instructions, or a handler of the program's has interrupted that: which may wait for this
   // signal, or for what the sender does next.
-  if (last || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_to(to, klt, signal);
+  if (last || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_straight(to, klt, signal);
   return !is_noted(to, signal);
 }
 

@@ -10,12 +10,24 @@
 //       our own (klt/own_signal.hpp)              its handler: looks; inside Weft whoever lowers the guard does
 //     or the signal itself, where the ULT has
 //       blocked it, or waits for signals; it is
-//       kept from leaving meanwhile (Take)        gets it as any thread
+//       kept from leaving meanwhile (Take, or     gets it as any thread
+//       `sending`: below)
 //
 // So the program's handler runs where the ULT is, never on another one's stack or identity: who sends to itself handles it before it is in
 // user mode again. And not on top of a handler of ours, whose registers it would take for the ULT's: there the courier is blocked.
 // (A handler that has stopped the ULT, and waits for the signal to go on, has blocked the courier, too.) A ULT that waits in Weft gets it
 // when it goes on.
+//
+// With its guard up it is in Weft, and it may be about to leave the KLT, whose scheduler would handle the signal then: by a wrong
+// identity, and for ever if the handler waits for another signal.
+//
+//   sender, all signals blocked                   the ULT leaves the KLT
+//   sending += 1, membarrier                      on = null
+//   on == the KLT? sends it the signal            waits until sending == 0
+//   membarrier: it has come. sending -= 1         off it
+//
+// A handler that has come between the ULT's two steps, and waits for a signal there, is sent it nevertheless: the ULT will look once
+// more. tests/model/unit_signal.pml is this.
 //
 // Rejected: to send it to that KLT straight away. By then the ULT may have left; and if that is prevented, the KLT may be in a handler
 // of ours that has not raised the guard yet, or has lowered it (SBCL: "no SP known for thread").
