@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <forward_list>
 #include <map>
 #include <memory>
@@ -65,16 +66,65 @@ int count_nodes(const std::vector<Pu>& pus) {
   return nodes.count();
 }
 
-// One NUMA node, and each PU a core of its own. Kernels without the files (no NUMA, no SMT
-// support built in) do not count: hwloc decides there.
-bool is_simple_machine() {
-  const auto nodes = read_file("/sys/devices/system/node/online");
-  const auto smt = read_file("/sys/devices/system/cpu/smt/active");
-  return nodes == "0\n" && smt == "0\n";
+// The kernel's lists, "0-3,8\n": f(number) for each, in ascending order. False: it is none.
+template <class F>
+bool for_each_listed(const std::string& list, F&& f) {
+  const char* at = list.c_str();
+  for (;;) {
+    char* end = nullptr;
+    const long first = std::strtol(at, &end, 10);
+    if (end == at || first < 0) return false;
+    long last = first;
+    if (*end == '-') {
+      at = end + 1;
+      last = std::strtol(at, &end, 10);
+      if (end == at) return false;
+    }
+    for (long number = first; number <= std::min<long>(last, kMaxCpus - 1); ++number) f(static_cast<int>(number));
+    if (*end != ',') return *end == '\n' || *end == '\0';
+    at = end + 1;
+  }
+}
+
+// By CPU; -1: nothing is known.
+using Numbers = std::vector<int>;
+
+bool read_nodes(const std::string& sysfs, Numbers& node_of) {
+  const std::string folder = sysfs + "/devices/system/node/";
+  const std::string online = read_file(folder + "online").value_or("0");  // a kernel without NUMA
+  std::vector<int> nodes;
+  if (!for_each_listed(online, [&](int node) { nodes.push_back(node); })) return false;
+  if (nodes.size() == 1) {
+    std::fill(node_of.begin(), node_of.end(), nodes[0]);
+    return true;
+  }
+  for (const int node : nodes) {
+    const auto cpus = read_file(folder + "node" + std::to_string(node) + "/cpulist");
+    if (!cpus) return false;
+    if (*cpus == "\n") continue;  // of memory alone
+    if (!for_each_listed(*cpus, [&](int cpu) { node_of[static_cast<std::size_t>(cpu)] = node; })) return false;
+  }
+  return true;
+}
+
+bool read_cores(const std::string& sysfs, const CpuSet& allowed, Numbers& core_of) {
+  const std::string folder = sysfs + "/devices/system/cpu/";
+  const bool without_smt = read_file(folder + "smt/active") == "0\n";
+  int cores = 0;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    int& core = core_of[static_cast<std::size_t>(cpu)];
+    if (!allowed.contains(cpu) || core >= 0) continue;
+    core = cores++;
+    if (without_smt) continue;
+    const auto siblings = read_file(folder + "cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+    const auto note = [&](int sibling) { core_of[static_cast<std::size_t>(sibling)] = core; };
+    if (!siblings || !for_each_listed(*siblings, note)) return false;
+  }
+  return true;
 }
 
 Topology read_machine(const CpuSet& allowed) {
-  if (is_simple_machine()) return topology_without_smt(allowed);
+  if (std::optional<Topology> topology = topology_by_sysfs(allowed)) return *std::move(topology);
   Topology topology = topology_by_hwloc(allowed);
   // hwloc failed, or was told by its environment of another machine than this.
   return topology.pus.empty() ? topology_without_smt(allowed) : topology;
@@ -104,6 +154,24 @@ Topology topology_without_smt(const CpuSet& allowed) {
     if (allowed.contains(cpu)) topology.pus.push_back({cpu, cpu, 0});
   }
   topology.nodes = topology.pus.empty() ? 0 : 1;
+  return topology;
+}
+
+std::optional<Topology> topology_by_sysfs(const CpuSet& allowed, const std::string& sysfs) {
+  Numbers node_of(kMaxCpus, -1);
+  Numbers core_of(kMaxCpus, -1);
+  if (!read_nodes(sysfs, node_of) || !read_cores(sysfs, allowed, core_of)) return std::nullopt;
+  Topology topology;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    const auto i = static_cast<std::size_t>(cpu);
+    if (!allowed.contains(cpu)) continue;
+    if (node_of[i] < 0) return std::nullopt;
+    topology.pus.push_back({cpu, core_of[i], node_of[i]});
+  }
+  std::sort(topology.pus.begin(), topology.pus.end(),
+            [](const Pu& a, const Pu& b) { return std::tie(a.node, a.cpu) < std::tie(b.node, b.cpu); });
+  order_for_workers(topology.pus);
+  topology.nodes = count_nodes(topology.pus);
   return topology;
 }
 

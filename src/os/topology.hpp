@@ -1,14 +1,18 @@
 // topology.hpp: on which CPUs workers are placed, and in which order.
 //
-// hwloc knows every machine, but even restricted to cores and NUMA nodes its load takes 0.4 ms
-// here (0.7 ms in full), and initialising the whole of Weft may take 0.5 ms. So:
-//   - Where sysfs says "one NUMA node, no SMT" nothing is left to find out: two short files.
-//   - Otherwise hwloc is loaded once per process; the answer is kept across finalise and is asked
-//     for again only when the affinity mask has changed.
-// Rejected: own reading of all of sysfs (hwloc's quirks list is long for a reason); a background
+// hwloc knows every machine, but even restricted to cores and NUMA nodes it takes 3 ms here, two of them for plugins
+// (Debian's libhwloc-plugins brings libraries for graphics cards into the process), and initialising the whole of Weft may
+// take 0.5 ms. So:
+//   - Which PUs share a core, and which node they are of, sysfs says: two short files where there is one node and no SMT;
+//     else one more for each node and each core that the process may use.
+//   - Where it does not, hwloc is asked.
+//   - The answer is kept across finalise, and is looked for again only when the affinity mask has changed.
+// Rejected: own reading of what else there is, caches say (hwloc's quirks list is long for a reason); a background
 // thread (the first worker is bound before it would be ready).
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "os/cpu_set.hpp"
@@ -29,7 +33,7 @@ struct Topology {
   int nodes = 0;  // NUMA nodes that have one of them
 };
 
-// What the calling thread may use now. Any thread; may take milliseconds the first time. Null if
+// What the calling thread may use now. Any thread; may take a while the first time. Null if
 // memory is short or the kernel does not answer. Valid for the life of the process.
 const Topology* read_topology() noexcept;
 
@@ -45,9 +49,10 @@ int bind_thread(int cpu, int tid = 0) noexcept;
 // quota.hpp) can keep busy. At least 1.
 int usable_cpus(const Topology& topology, double quota) noexcept;
 
-// The two sources, for tests. `synthetic` is a machine described in hwloc's own words, such as
-// "node:2 core:2 pu:2"; null means this one.
-Topology topology_without_smt(const CpuSet& allowed);
+// The sources, for tests. `sysfs` is where that is mounted; nothing: it does not say. `synthetic` is a machine described in
+// hwloc's own words, such as "node:2 core:2 pu:2"; null means this one. If there is neither, each PU is a core.
+std::optional<Topology> topology_by_sysfs(const CpuSet& allowed, const std::string& sysfs = "/sys");
 Topology topology_by_hwloc(const CpuSet& allowed, const char* synthetic = nullptr);
+Topology topology_without_smt(const CpuSet& allowed);
 
 }  // namespace weft::rt

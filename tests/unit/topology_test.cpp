@@ -3,13 +3,20 @@
 #include "os/topology.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <set>
+#include <string>
 #include <thread>
 
 namespace weft::rt {
 namespace {
+
+namespace fs = std::filesystem;
 
 CpuSet set_of(std::initializer_list<int> cpus) {
   CpuSet set;
@@ -50,6 +57,108 @@ TEST(Topology, HwlocAgreesOnTheCpus) {
   const std::vector<int> cpus = order(by_hwloc);
   EXPECT_EQ(std::set<int>(cpus.begin(), cpus.end()).size(),
             static_cast<std::size_t>(allowed.count()));
+}
+
+TEST(Topology, HwlocAgreesOnWhatIsShared) {
+  CpuSet allowed;
+  ASSERT_EQ(get_affinity(allowed), 0);
+  const std::optional<Topology> by_sysfs = topology_by_sysfs(allowed);
+  if (!by_sysfs) GTEST_SKIP() << "sysfs does not tell";
+  const auto by_cpu = [](Topology topology) {
+    std::sort(topology.pus.begin(), topology.pus.end(), [](const Pu& a, const Pu& b) { return a.cpu < b.cpu; });
+    return topology.pus;
+  };
+  const std::vector<Pu> ours = by_cpu(*by_sysfs);
+  const std::vector<Pu> theirs = by_cpu(topology_by_hwloc(allowed));
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(ours[i].node, theirs[i].node) << "CPU " << ours[i].cpu;
+    for (std::size_t j = 0; j < i; ++j) {
+      EXPECT_EQ(ours[i].core == ours[j].core, theirs[i].core == theirs[j].core) << "CPUs " << ours[i].cpu << ", " << ours[j].cpu;
+    }
+  }
+}
+
+class MadeUpSysfs : public testing::Test {
+ protected:
+  MadeUpSysfs() {
+    std::string pattern = (fs::temp_directory_path() / "weft-sysfs-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  ~MadeUpSysfs() override { fs::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) const {
+    const fs::path file = root_ + "/devices/system/" + path;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text << "\n";
+  }
+  void write_siblings(std::initializer_list<const char*> lists) const {
+    int cpu = 0;
+    for (const char* list : lists) write("cpu/cpu" + std::to_string(cpu++) + "/topology/thread_siblings_list", list);
+  }
+
+  std::string root_;
+};
+
+TEST_F(MadeUpSysfs, SiblingsFarFromEachOther) {
+  write("node/online", "0-1");
+  write("node/node0/cpulist", "0-1,4-5");
+  write("node/node1/cpulist", "2-3,6-7");
+  write("cpu/smt/active", "1");
+  write_siblings({"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"});
+  const std::optional<Topology> topology = topology_by_sysfs(first_cpus(8), root_);
+  ASSERT_TRUE(topology);
+  EXPECT_EQ(order(*topology), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(topology->nodes, 2);
+  EXPECT_EQ(topology->pus[2].node, 1);
+  EXPECT_EQ(topology->pus[3].core, topology->pus[7].core);
+  const std::optional<Topology> some = topology_by_sysfs(set_of({1, 2, 5, 7}), root_);
+  ASSERT_TRUE(some);
+  EXPECT_EQ(order(*some), (std::vector<int>{1, 2, 7, 5}));
+}
+
+TEST_F(MadeUpSysfs, NodesThatTakeTurns) {
+  write("node/online", "0,2");
+  write("node/node0/cpulist", "0,2");
+  write("node/node2/cpulist", "1,3");
+  write("cpu/smt/active", "0");
+  const std::optional<Topology> topology = topology_by_sysfs(first_cpus(4), root_);
+  ASSERT_TRUE(topology);
+  EXPECT_EQ(order(*topology), (std::vector<int>{0, 2, 1, 3}));
+  EXPECT_EQ(topology->pus[2].node, 2);
+}
+
+TEST_F(MadeUpSysfs, ANodeOfMemoryAlone) {
+  write("node/online", "0-1");
+  write("node/node0/cpulist", "0-1");
+  write("node/node1/cpulist", "");
+  write("cpu/smt/active", "0");
+  const std::optional<Topology> topology = topology_by_sysfs(first_cpus(2), root_);
+  ASSERT_TRUE(topology);
+  EXPECT_EQ(topology->nodes, 1);
+}
+
+TEST_F(MadeUpSysfs, AnOldKernel) {  // without NUMA, and before 4.19
+  write_siblings({"0-1", "0-1", "2-3", "2-3"});
+  const std::optional<Topology> topology = topology_by_sysfs(first_cpus(4), root_);
+  ASSERT_TRUE(topology);
+  EXPECT_EQ(order(*topology), (std::vector<int>{0, 2, 1, 3}));
+  EXPECT_EQ(topology->nodes, 1);
+}
+
+TEST_F(MadeUpSysfs, SaysTooLittle) {
+  EXPECT_FALSE(topology_by_sysfs(first_cpus(2), root_));
+  write_siblings({"0"});
+  EXPECT_FALSE(topology_by_sysfs(first_cpus(2), root_));
+  write_siblings({"0", "nonsense"});
+  EXPECT_FALSE(topology_by_sysfs(first_cpus(2), root_));
+  write_siblings({"0", "1"});
+  EXPECT_TRUE(topology_by_sysfs(first_cpus(2), root_));
+  write("node/online", "0-1");
+  EXPECT_FALSE(topology_by_sysfs(first_cpus(2), root_));
+  write("node/node0/cpulist", "0");
+  write("node/node1/cpulist", "");
+  EXPECT_FALSE(topology_by_sysfs(first_cpus(2), root_));
 }
 
 TEST(Topology, SpreadsOverCoresFirst) {
