@@ -129,13 +129,12 @@ int set_mode_as_wished(BlockMode mode) noexcept {
 
 uint32_t block_settings_made() noexcept { return settings_made.load(std::memory_order_relaxed); }
 
-void block_begin_auto(uint32_t made) noexcept {
+int block_begin_auto(uint32_t made) noexcept {
   const WatchBegins begins(block_off());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
-  if (runtime_running() && block_settings_made() == made && block_off()) {
-    static_cast<void>(set_mode_as_wished(BlockMode::Auto));
-  }
+  if (!runtime_running() || block_settings_made() != made || !block_off()) return WEFT_OK;
+  return set_mode_as_wished(BlockMode::Auto);
 }
 
 void block_start(const Options& options) noexcept {

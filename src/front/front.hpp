@@ -37,7 +37,7 @@ WEFT_API int adopt_caller(weft_pool_t home);
 // How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
 // The second may wait for the kernel: by a thread that carries no worker.
 WEFT_API uint32_t blocking_settings_made();
-WEFT_API void begin_awareness(uint32_t settings_made);
+WEFT_API int begin_awareness(uint32_t settings_made);
 
 // ---- units
 

@@ -79,7 +79,7 @@ void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count);
 bool may_adopt() { return adopt_unsupported() == nullptr; }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 uint32_t blocking_settings_made() { return block_settings_made(); }
-void begin_awareness(uint32_t settings_made) { block_begin_auto(settings_made); }
+int begin_awareness(uint32_t settings_made) { return block_begin_auto(settings_made); }
 
 weft_unit_t primary() { return to_handle(runtime.primary); }
 

@@ -23,7 +23,7 @@ extern std::atomic<bool> block_sees_at_once;
 // How often the program has set the mode; and what takes long, by a thread that may wait: the mode `auto`, unless the mode has been
 // set since `made`, or is on.
 uint32_t block_settings_made() noexcept;
-void block_begin_auto(uint32_t made) noexcept;
+int block_begin_auto(uint32_t made) noexcept;
 
 inline bool block_off() noexcept {
   return __builtin_expect(block_mode.load(std::memory_order_relaxed) == BlockMode::Off, 1);

@@ -53,7 +53,7 @@ void add_run_options(CLI::App& run, RunLine& line) {
     if (!setting.words.empty()) option->check(CLI::IsMember(setting.words));
   }
   run.add_flag("--stats", line.stats, "tell at the end what the threads have done, and how long they have waited");
-  run.add_flag("-v,--verbose", line.verbose, "say what is set, and which variables mean nothing");
+  run.add_flag("-v,--verbose", line.verbose, "say what is set, which variables mean nothing, and what the system refuses");
   run.prefix_command();
 }
 

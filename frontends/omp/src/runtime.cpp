@@ -45,8 +45,15 @@ bool unnoticed = false;  // in a child: its parent's was about to, and has staye
 
 uint32_t settings_before = 0;  // the program's, of the mode: if there are more then, its own is right
 
+// Nobody has asked for it, so who does not want to know is not told.
+void note_if_refused(int error, const char* what) {
+  if (error == WEFT_OK || !device().verbose) return;
+  std::fprintf(stderr, "weft: a thread that %s: the system does not grant what it takes to notice, or the program handles "
+                       "all real-time signals (weft info)\n", what);
+}
+
 void* notice_blocking(void*) {
-  front::begin_awareness(settings_before);
+  note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
   about_to_notice.store(false, std::memory_order_relaxed);
   return nullptr;
 }
@@ -70,11 +77,11 @@ void begin_to_notice() {
 
 // Code that spins or blocks must not keep the others of its team from running: that is how OpenMP's threads are used, and
 // libraries spin outside of regions too, for what somebody holds who is in one. Also where somebody else has begun the runtime,
-// with neither. What the system refuses the core reports by its information calls.
+// with neither.
 void let_others_run() {
   weft_preemption_info_t preemption;
   if (!said("WEFT_PREEMPTION") && weft_preemption_info(&preemption) == WEFT_OK && preemption.mode == WEFT_PREEMPTION_OFF)
-    weft_preemption_set_mode(WEFT_PREEMPTION_AUTO);
+    note_if_refused(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO), "computes or spins keeps its worker");
   weft_blocking_info_t blocking;
   if (!said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF)
     begin_to_notice();
