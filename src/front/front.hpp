@@ -12,6 +12,10 @@
 #include "worker/unit_event.hpp"
 #include "weft/weft.h"
 
+namespace weft::rt {
+struct Topology;
+}
+
 namespace weft::front {
 
 using rt::FrontHooks;
@@ -27,6 +31,10 @@ WEFT_API int initialize(const weft_options_t* options);
 // workers have been freed, their pools are their owners'.
 WEFT_API int finalize();
 WEFT_API weft_unit_t primary();
+// The CPUs that the calling thread may use, in the order in which workers get them, null if the system does not tell; and how many of
+// them the process's quota can keep busy. Context: any thread; also without the runtime.
+WEFT_API const rt::Topology* topology();
+WEFT_API int usable_cpus(const rt::Topology& topology);
 // The CPUs for workers, in the order in which they get them, where WEFT_WORKERS_CPUS says nothing. Context: before the runtime
 // is initialised; by one thread.
 WEFT_API void prefer_cpus(const int* cpus, int count);
@@ -34,10 +42,22 @@ WEFT_API void prefer_cpus(const int* cpus, int count);
 WEFT_API bool may_adopt();
 WEFT_API int adopt_caller(weft_pool_t home);
 
+// What takes half a millisecond of weft_initialize(), and is for dumps alone, is left to the second, by a thread that nobody waits for.
+// Until then backtraces follow frame pointers. Context: before the runtime is initialised; any thread that may wait.
+WEFT_API void leave_unwinder();
+WEFT_API void load_unwinder();
+
 // How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
 // The second may wait for the kernel: by a thread that carries no worker.
 WEFT_API uint32_t blocking_settings_made();
 WEFT_API int begin_awareness(uint32_t settings_made);
+
+// ULTs with identities of their own will be made: what makes those may begin.
+WEFT_API void begin_identities();
+// So many ULTs with identities of their own are about to be made, one after the other: their identities are made at once then. And so
+// many of them have been made, or will not be.
+WEFT_API void identities_foreseen(unsigned n);
+WEFT_API void identities_had(unsigned n);
 
 // ---- units
 

@@ -1,9 +1,16 @@
 // worker.cpp: workers, and the runtime, beyond weft.h.
 #include "api/handles.hpp"
 #include "front/front.hpp"
+#include "identity/identity.hpp"
+#include "identity/keeper.hpp"
+#include "inspect/dump.hpp"
+#include "inspect/unwind.hpp"
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/no_preemption.hpp"
 #include "os/clock.hpp"
+#include "os/quota.hpp"
+#include "os/topology.hpp"
 #include "worker/adopt.hpp"
 #include "worker/bell.hpp"
 #include "worker/runtime.hpp"
@@ -74,12 +81,29 @@ int initialize(const weft_options_t* options) {
 
 int finalize() { return runtime_finalize_dropping(); }
 
+const Topology* topology() { return read_topology(); }
+int usable_cpus(const Topology& topology) { return rt::usable_cpus(topology, cpu_quota()); }
 void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count); }
 
 bool may_adopt() { return adopt_unsupported() == nullptr; }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
+void leave_unwinder() { inspect_leaves_unwinder(); }
+void load_unwinder() {
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);  // which keeps forks away
+  unwind_prepare();
+}
 uint32_t blocking_settings_made() { return block_settings_made(); }
 int begin_awareness(uint32_t settings_made) { return block_begin_auto(settings_made); }
+
+void begin_identities() {
+  if (identity_unsupported() != nullptr) return;
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  static_cast<void>(keeper_start());  // who needs one asks for it again
+}
+void identities_foreseen(unsigned n) { identity_wait_begins(n); }
+void identities_had(unsigned n) { identity_wait_ends(n); }
 
 weft_unit_t primary() { return to_handle(runtime.primary); }
 

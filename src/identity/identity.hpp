@@ -58,10 +58,10 @@ IdentityCounts identity_counts() noexcept;
 // ---- who needs one, and found none --------------------------------------------------------------------
 
 // Counts itself in, reads the news, calls the keeper, and sleeps until there is other news. Guard up, or inside
-// the gate, in the functions.
+// the gate, in the functions. Who will need several counts them all in before: they are made at once then.
 extern FutexWord identity_news;
-void identity_wait_begins() noexcept;
-void identity_wait_ends() noexcept;
+void identity_wait_begins(unsigned n = 1) noexcept;
+void identity_wait_ends(unsigned n = 1) noexcept;
 // All that there may be are lent.
 bool identity_exhausted() noexcept;
 // How often the kernel has refused a thread.
@@ -72,7 +72,9 @@ void identity_refused() noexcept;
 
 // ---- the keeper's: see keeper.hpp -------------------------------------------------------------------
 
-// For those who wait, and some more.
+// How thread-local values are given their first ones. As it begins: whoever starts it will need one.
+void identity_learn() noexcept;
+// For those who wait, and some more. Tells if one has been given back.
 void identity_make() noexcept;
 // Whether there are more than are kept.
 bool identity_surplus() noexcept;

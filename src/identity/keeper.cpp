@@ -21,6 +21,7 @@ pthread_t keeper;  // written by whoever starts it, read by whoever stops it
 
 void* keeper_main(void*) noexcept {
   state.store(kRuns, std::memory_order_release);
+  outside_of_forks(identity_learn);
   for (;;) {
     // Acquire, pairs with the release of whoever wishes.
     if (wish.exchange(kNothing, std::memory_order_acquire) == kEnd) return nullptr;

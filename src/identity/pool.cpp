@@ -144,6 +144,11 @@ void learn() noexcept {
   pool.outdated = false;
 }
 
+bool some_parked() noexcept {
+  const Locked locked;
+  return pool.parked != nullptr;
+}
+
 bool outdated() noexcept {
   const Locked locked;
   return pool.outdated;
@@ -202,8 +207,8 @@ IdentityCounts identity_counts() noexcept {
   return {pool.most, pool.parked_count, pool.alive - pool.parked_count - pool.starting, pool.made};
 }
 
-void identity_wait_begins() noexcept { pool.waiting.fetch_add(1, std::memory_order_acq_rel); }
-void identity_wait_ends() noexcept { pool.waiting.fetch_sub(1, std::memory_order_acq_rel); }
+void identity_wait_begins(unsigned n) noexcept { pool.waiting.fetch_add(n, std::memory_order_acq_rel); }
+void identity_wait_ends(unsigned n) noexcept { pool.waiting.fetch_sub(n, std::memory_order_acq_rel); }
 
 bool identity_exhausted() noexcept {
   const Locked locked;
@@ -215,7 +220,7 @@ uint32_t identity_refusals() noexcept { return pool.refusals.load(std::memory_or
 void identity_make() noexcept {
   while (Identity* identity = take_ending()) end_lender(identity);
   if (pool.waiting.load(std::memory_order_acquire) == 0) return;
-  if (outdated()) learn();
+  identity_learn();
   unsigned wish = to_start();
   for (; wish > 0 && c_library.lacks == nullptr; --wish) {
     count_starting(1);
@@ -224,7 +229,12 @@ void identity_make() noexcept {
     break;
   }
   if (wish > 0) return identity_refused();
-  tell_news();
+  // Whoever starts tells when it is ready. Not if there are none: who waits would but call again, and again.
+  if (some_parked()) tell_news();
+}
+
+void identity_learn() noexcept {
+  if (outdated()) learn();
 }
 
 bool identity_waits() noexcept { return pool.waiting.load(std::memory_order_acquire) != 0; }

@@ -401,6 +401,7 @@ namespace {
 
 int dump_signal = 0;  // 0: none
 struct sigaction before;
+constinit std::atomic<bool> unwinder_is_left{false};
 
 void on_signal(int, siginfo_t*, void* context) noexcept {
   dump(STDERR_FILENO, san::kSignalsComeLate ? registers_here() : registers_of(*static_cast<ucontext_t*>(context)));
@@ -408,10 +409,12 @@ void on_signal(int, siginfo_t*, void* context) noexcept {
 
 }  // namespace
 
+void inspect_leaves_unwinder() noexcept { unwinder_is_left.store(true, std::memory_order_relaxed); }
+
 void inspect_start(const Options& options) noexcept {
   // Mentioned, so that it is linked into every program.
   asm volatile("" : : "r"(&weft_debug_layout));
-  unwind_prepare();
+  if (!unwinder_is_left.load(std::memory_order_relaxed)) unwind_prepare();
   deadlock_forget();
   if (options.dump_signal == 0) return;
   struct sigaction ours{};

@@ -23,7 +23,9 @@ bool dump_stuck(int fd, const Worker* worker, const Unit* waits, const Unit* hol
 // The next deadlock is reported, even if one has been.
 void deadlock_forget() noexcept;
 
-// For initialise and finalise: gets the unwinder ready, handles the signal that asks for a dump; gives it back.
+// For initialise and finalise: gets the unwinder ready, unless somebody has said before that he will do so when nobody waits for
+// him; handles the signal that asks for a dump, and gives it back.
+void inspect_leaves_unwinder() noexcept;
 void inspect_start(const Options& options) noexcept;
 void inspect_stop() noexcept;
 

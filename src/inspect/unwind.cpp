@@ -1,13 +1,15 @@
 #include "inspect/unwind.hpp"
 
+#include <atomic>
+
 #include "inspect/cfi/cfi.hpp"
 #include "os/peek.hpp"
 
 namespace weft::rt {
 namespace {
 
-constexpr char kNotYet[] = "the runtime has not been started";
-const char* lacks = kNotYet;  // written once, before anybody unwinds
+constexpr char kNotYet[] = "libunwind has not been loaded yet";
+constinit std::atomic<const char*> lacks{kNotYet};  // written once
 
 // Each frame begins with the caller's frame pointer and the return address. Code without frame pointers leaves
 // out its caller, or ends the chain.
@@ -35,17 +37,18 @@ void walk_frame_pointers(const Registers& from, Frames& to) noexcept {
 }  // namespace
 
 void unwind_prepare() noexcept {
-  if (lacks == kNotYet) lacks = cfi_open();
+  // Release, pairs with the acquire of who finds it ready.
+  if (lacks.load(std::memory_order_relaxed) == kNotYet) lacks.store(cfi_open(), std::memory_order_release);
 }
 
-const char* unwind_lacks() noexcept { return lacks; }
+const char* unwind_lacks() noexcept { return lacks.load(std::memory_order_acquire); }
 
 void unwind_forget() noexcept {
-  if (lacks == nullptr) cfi_forget();
+  if (unwind_lacks() == nullptr) cfi_forget();
 }
 
 void unwind(const Registers& from, Frames& to) noexcept {
-  if (lacks == nullptr) return cfi_unwind(from, to);
+  if (unwind_lacks() == nullptr) return cfi_unwind(from, to);
   walk_frame_pointers(from, to);
 }
 

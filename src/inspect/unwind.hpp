@@ -14,7 +14,8 @@ struct Frames {
   bool cut = false;  // there are more
 };
 
-// Gets ready what cannot be got ready in a signal handler. Once per process; not async-signal-safe.
+// Gets ready what cannot be got ready in a signal handler: takes half a millisecond, once per process. One caller at a time; not
+// async-signal-safe.
 void unwind_prepare() noexcept;
 
 // Null: by the tables of the code (.eh_frame). Otherwise why not: then by frame pointers, which only code that

@@ -1,12 +1,12 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <tuple>
 
 #include "env.hpp"
-#include "os/cpu_set.hpp"
-#include "os/quota.hpp"
-#include "os/topology.hpp"
+#include "front/front.hpp"
 
 namespace weft::omp {
 namespace {
@@ -53,6 +53,20 @@ Place cpus_of(hwloc_obj_t object) {
   return place;
 }
 
+// Threads or cores, neighbours beside each other, as in hwloc's order.
+PlaceList places_of(std::vector<rt::Pu> pus, PlaceKind kind) {
+  const auto key = [](const rt::Pu& pu) { return std::tuple(pu.node, pu.core, pu.cpu); };
+  std::sort(pus.begin(), pus.end(), [&](const rt::Pu& a, const rt::Pu& b) { return key(a) < key(b); });
+  PlaceList places;
+  int core_before = -1;
+  for (const rt::Pu& pu : pus) {
+    if (kind == PlaceKind::kThreads || pu.core != core_before) places.emplace_back();
+    places.back().push_back(pu.cpu);
+    core_before = pu.core;
+  }
+  return places;
+}
+
 PlaceList single_cpus(const Machine& machine) {
   PlaceList places;
   for (const int cpu : machine.cpus) places.push_back({cpu});
@@ -61,16 +75,28 @@ PlaceList single_cpus(const Machine& machine) {
 
 }  // namespace
 
+namespace {
+
+std::atomic<const rt::Topology*> read_before{nullptr};
+
+}  // namespace
+
+int procs_still() {
+  return read_before.load(std::memory_order_relaxed) == front::topology() ? device().procs : 0;
+}
+
 Machine this_machine() {
   Machine machine;
-  const rt::Topology* topology = rt::read_topology();
+  const rt::Topology* topology = front::topology();
+  read_before.store(topology, std::memory_order_relaxed);
   if (topology == nullptr || topology->pus.empty()) {
     machine.cpus = {0};
     return machine;
   }
-  for (const rt::Pu& pu : topology->pus) machine.cpus.push_back(pu.cpu);
+  machine.pus = topology->pus;
+  for (const rt::Pu& pu : machine.pus) machine.cpus.push_back(pu.cpu);
   std::sort(machine.cpus.begin(), machine.cpus.end());
-  machine.procs = rt::usable_cpus(*topology, rt::cpu_quota());
+  machine.procs = front::usable_cpus(*topology);
   return machine;
 }
 
@@ -102,6 +128,8 @@ std::vector<CpuPath> cpu_paths(const Machine& machine) {
 }
 
 PlaceList places_of_kind(const Machine& machine, PlaceKind kind) {
+  // hwloc takes milliseconds for that, and these are asked for by every program that binds its threads.
+  if (!machine.pus.empty() && (kind == PlaceKind::kThreads || kind == PlaceKind::kCores)) return places_of(machine.pus, kind);
   const HwlocTopology topology = load(machine.synthetic);
   if (topology == nullptr) return single_cpus(machine);
   PlaceList places;

@@ -173,13 +173,13 @@ void team_grow(Team& team, int n) {
 // How many places have a thread, up to n, after those that had none have got one, as far as it goes. 0 has the opener.
 int fill_places(Team& team, int n, bool outermost) {
   int have = 1;
-  while (have < n) {
+  while (have < n && team.members[have].thread != nullptr) ++have;
+  ThreadsForeseen foreseen(n - have);
+  for (; have < n; ++have) {
     Member& member = team.members[have];
-    if (member.thread == nullptr) {
-      if (!thread_start(member, &thread_main, outermost)) break;
-      team.members[0].thread->stats.add(Stat::kThreads);
-    }
-    ++have;
+    foreseen.one_begins();
+    if (!thread_start(member, &thread_main, outermost)) break;
+    team.members[0].thread->stats.add(Stat::kThreads);
   }
   return have;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "crowd.hpp"
+#include "env.hpp"
 #include "front/front.hpp"
 #include "home.hpp"
 #include "keep.hpp"
@@ -40,9 +42,10 @@ bool said(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-std::atomic<bool> about_to_notice{false};
-bool unnoticed = false;  // in a child: its parent's was about to, and has stayed behind
+std::atomic<bool> about_to_finish{false};
+bool unfinished = false;  // in a child: its parent's was about to, and has stayed behind
 
+bool notices = false;          // whether it is up to us that threads that block are noticed
 uint32_t settings_before = 0;  // the program's, of the mode: if there are more then, its own is right
 
 // Nobody has asked for it, so who does not want to know is not told.
@@ -52,25 +55,30 @@ void note_if_refused(int error, const char* what) {
                        "all real-time signals (weft info)\n", what);
 }
 
-void* notice_blocking(void*) {
-  note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
-  about_to_notice.store(false, std::memory_order_relaxed);
+// A program that is over by then, as many are that scripts call, has no use for it.
+constexpr timespec kNotAtOnce{.tv_sec = 0, .tv_nsec = 5'000'000};
+
+void* finish(void*) {
+  nanosleep(&kNotAtOnce, nullptr);
+  if (notices) note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
+  front::load_unwinder();
+  about_to_finish.store(false, std::memory_order_relaxed);
   return nullptr;
 }
 
-// By a thread of its own: the kernel may take 13 ms for that (WatchBegins in block/watch.hpp), for which no region waits. Who blocks
-// meanwhile is seen then.
-void begin_to_notice() {
-  about_to_notice.store(true, std::memory_order_relaxed);
+// What no region waits for, by a thread of its own: the kernel may take 13 ms until blocking is noticed (WatchBegins in
+// block/watch.hpp). Who blocks meanwhile is seen then.
+void finish_apart() {
+  about_to_finish.store(true, std::memory_order_relaxed);
   settings_before = front::blocking_settings_made();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, notice_blocking, nullptr) == 0) {
+  if (pthread_create(&thread, nullptr, finish, nullptr) == 0) {
     pthread_detach(thread);
   } else {
-    notice_blocking(nullptr);
+    finish(nullptr);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -83,8 +91,7 @@ void let_others_run() {
   if (!said("WEFT_PREEMPTION") && weft_preemption_info(&preemption) == WEFT_OK && preemption.mode == WEFT_PREEMPTION_OFF)
     note_if_refused(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO), "computes or spins keeps its worker");
   weft_blocking_info_t blocking;
-  if (!said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF)
-    begin_to_notice();
+  notices = !said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF;
 }
 
 // When it is loaded the process has one thread, as a rule.
@@ -106,15 +113,19 @@ void initialize_here(int cpu) {
   if (!cpus.empty()) {
     front::prefer_cpus(cpus.data(), static_cast<int>(cpus.size()));
     if (options.workers == 0 && !said("WEFT_WORKERS_CPUS")) options.workers = static_cast<unsigned>(device().procs);
+  } else if (options.workers == 0 && !said("WEFT_WORKERS_CPUS") && !said("WEFT_WORKERS_COUNT")) {
+    options.workers = static_cast<unsigned>(procs_still());  // the quota need not be read again
   }
   // A runtime that merely has been loaded leaves the program's threads on the CPUs where they are.
   const bool bound = device().initial.bind != Bind::kFalse || !cpus.empty();
   if (!bound && !said("WEFT_WORKERS_BIND") && !said("WEFT_WORKERS_CPUS")) options.bind = -1;
+  front::leave_unwinder();
   if (const int error = weft_initialize(&options); error != WEFT_OK) {
     std::fprintf(stderr, "weft: OpenMP cannot start: %s\n", weft_strerror(error));
     std::abort();
   }
   begun_here = first;
+  if (device().identity == IdentityWish::kOwn && device().initial.nthreads > 1) front::begin_identities();
   workers = weft_worker_count();
   if (first && options.bind == -1) homes_give(cpu);
   keep_begin();
@@ -181,7 +192,7 @@ void after_fork_child() {
   started.store(weft_initialized(), std::memory_order_relaxed);
   workers_before_fork = std::max(workers, workers_before_fork);
   if (weft_initialized()) workers = weft_worker_count();
-  unnoticed = about_to_notice.exchange(false, std::memory_order_relaxed);
+  unfinished = about_to_finish.exchange(false, std::memory_order_relaxed);
   thread_table_unlock();
   lock.unlock();
   stats_forget();
@@ -215,6 +226,7 @@ void runtime_start() {
     // the kernel thread.
     if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
   }
+  finish_apart();  // only now: it has the lock for which adopt_caller() would wait
   [[maybe_unused]] static const int registered = pthread_atfork(&before_fork, &after_fork_parent, &after_fork_child);
   started.store(true, std::memory_order_release);
 }
@@ -229,7 +241,9 @@ void workers_complete() {
   workers_before_fork = 0;
   bind_workers();
   keep_begin();
-  if (std::exchange(unnoticed, false)) let_others_run();
+  if (!std::exchange(unfinished, false)) return;
+  let_others_run();
+  finish_apart();
 }
 
 int worker_count() { return static_cast<int>(workers); }

@@ -36,6 +36,18 @@ weft_identity_t wanted_identity() {
 
 }  // namespace
 
+ThreadsForeseen::ThreadsForeseen(int n) : left_(wanted_identity() == WEFT_IDENTITY_OWN ? static_cast<unsigned>(n) : 0) {
+  if (left_ > 0) front::identities_foreseen(left_);
+}
+void ThreadsForeseen::one_begins() {
+  if (left_ == 0) return;
+  --left_;
+  front::identities_had(1);
+}
+ThreadsForeseen::~ThreadsForeseen() {
+  if (left_ > 0) front::identities_had(left_);
+}
+
 bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   static std::atomic<bool> said_identity{false}, said_thread{false};
   workers_complete();

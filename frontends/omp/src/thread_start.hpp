@@ -11,6 +11,19 @@ namespace weft::omp {
 // share while others idle; all others are taken by whoever has time.
 bool thread_start(Member& member, void (*main)(void* member), bool outermost);
 
+// So many are about to be started: what they need is made at once then.
+class ThreadsForeseen {
+ public:
+  explicit ThreadsForeseen(int n);
+  void one_begins();  // from here on it counts itself
+  ~ThreadsForeseen();
+  ThreadsForeseen(const ThreadsForeseen&) = delete;
+  ThreadsForeseen& operator=(const ThreadsForeseen&) = delete;
+
+ private:
+  unsigned left_;
+};
+
 // Whoever is told that a team is destroyed has nothing to do with it any more; the last one frees it.
 void team_let_go(Team& team);
 
