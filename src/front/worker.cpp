@@ -88,11 +88,7 @@ void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count);
 bool may_adopt() { return adopt_unsupported() == nullptr; }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 void leave_unwinder() { inspect_leaves_unwinder(); }
-void load_unwinder() {
-  const NoPreemption scope;
-  std::lock_guard hold(runtime.setup);  // which keeps forks away
-  unwind_prepare();
-}
+void load_unwinder() { unwind_prepare(); }
 uint32_t blocking_settings_made() { return block_settings_made(); }
 int begin_awareness(uint32_t settings_made) { return block_begin_auto(settings_made); }
 

@@ -1,6 +1,10 @@
 #include "inspect/unwind.hpp"
 
+#include <pthread.h>
+#include <time.h>
+
 #include <atomic>
+#include <utility>
 
 #include "inspect/cfi/cfi.hpp"
 #include "os/peek.hpp"
@@ -9,7 +13,10 @@ namespace weft::rt {
 namespace {
 
 constexpr char kNotYet[] = "libunwind has not been loaded yet";
-constinit std::atomic<const char*> lacks{kNotYet};  // written once
+constinit std::atomic<const char*> lacks{kNotYet};  // written once, under `loading`
+pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+bool loading_is_kept_away = false;  // by the fork that is under way
+constexpr time_t kLongestLoadS = 1;
 
 // Each frame begins with the caller's frame pointer and the return address. Code without frame pointers leaves
 // out its caller, or ends the chain.
@@ -37,8 +44,24 @@ void walk_frame_pointers(const Registers& from, Frames& to) noexcept {
 }  // namespace
 
 void unwind_prepare() noexcept {
+  pthread_mutex_lock(&loading);
   // Release, pairs with the acquire of who finds it ready.
   if (lacks.load(std::memory_order_relaxed) == kNotYet) lacks.store(cfi_open(), std::memory_order_release);
+  pthread_mutex_unlock(&loading);
+}
+
+void unwind_fork_begins() noexcept {
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);  // ThreadSanitizer knows pthread_mutex_timedlock() only
+  until.tv_sec += kLongestLoadS;
+  loading_is_kept_away = pthread_mutex_timedlock(&loading, &until) == 0;
+}
+void unwind_fork_ends() noexcept {
+  if (std::exchange(loading_is_kept_away, false)) pthread_mutex_unlock(&loading);
+}
+void unwind_fork_ends_in_child() noexcept {
+  if (loading_is_kept_away) return unwind_fork_ends();
+  loading = PTHREAD_MUTEX_INITIALIZER;  // whoever has it has stayed behind
 }
 
 const char* unwind_lacks() noexcept { return lacks.load(std::memory_order_acquire); }

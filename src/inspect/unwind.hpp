@@ -14,9 +14,14 @@ struct Frames {
   bool cut = false;  // there are more
 };
 
-// Gets ready what cannot be got ready in a signal handler: takes half a millisecond, once per process. One caller at a time; not
-// async-signal-safe.
+// Gets ready what cannot be got ready in a signal handler: takes half a millisecond, once per process. Not async-signal-safe.
 void unwind_prepare() noexcept;
+
+// Round a fork(): nobody is loading libunwind meanwhile, whose child would have the loader's lock for ever. But for somebody who takes
+// longer than a second: then he waits for that lock, which the caller has (a library's constructor forks).
+void unwind_fork_begins() noexcept;
+void unwind_fork_ends() noexcept;
+void unwind_fork_ends_in_child() noexcept;
 
 // Null: by the tables of the code (.eh_frame). Otherwise why not: then by frame pointers, which only code that
 // was compiled with them has.
