@@ -85,13 +85,25 @@ class File {
   int fd_;
 };
 
+// Where the head of the file has been loaded; null: nowhere. Not `low`: of a program with a gap between its segments the loader names
+// the one that has the address.
+const void* loaded_head(const File& file, const Module& module) noexcept {
+  ElfW(Ehdr) head;
+  if (!file.read_at(0, head)) return nullptr;
+  ElfW(Phdr) segment;
+  for (unsigned i = 0; i < head.e_phnum && file.read_at(head.e_phoff + i * sizeof segment, segment); ++i) {
+    if (segment.p_type == PT_LOAD && segment.p_offset == 0) return reinterpret_cast<const void*>(module.bias + segment.p_vaddr);
+  }
+  return nullptr;
+}
+
 // Whether the file is what was loaded: it may have been replaced since. The head has the build id too.
 bool is_loaded_file(const File& file, const Module& module) noexcept {
   constexpr size_t kHead = 1024;
   unsigned char in_file[kHead];
   unsigned char in_memory[kHead];
-  return file.read_at(0, in_file, kHead) == kHead &&
-         peek(reinterpret_cast<const void*>(module.low), in_memory, kHead) &&
+  const void* head = loaded_head(file, module);
+  return head != nullptr && file.read_at(0, in_file, kHead) == kHead && peek(head, in_memory, kHead) &&
          std::memcmp(in_file, in_memory, kHead) == 0;
 }
 
