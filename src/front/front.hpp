@@ -48,7 +48,7 @@ WEFT_API void leave_unwinder();
 WEFT_API void load_unwinder();
 
 // How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
-// The second may wait for the kernel: by a thread that carries no worker.
+// The second may wait for the kernel: by a thread that carries no worker. Error: UNSUPPORTED: the system does not grant it.
 WEFT_API uint32_t blocking_settings_made();
 WEFT_API int begin_awareness(uint32_t settings_made);
 

@@ -73,11 +73,7 @@ PlaceList single_cpus(const Machine& machine) {
   return places;
 }
 
-}  // namespace
-
-namespace {
-
-std::atomic<const rt::Topology*> read_before{nullptr};
+std::atomic<const rt::Topology*> read_before{nullptr};  // by this_machine()
 
 }  // namespace
 
