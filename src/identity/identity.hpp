@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <cstdint>
@@ -14,16 +15,26 @@
 namespace weft::rt {
 
 struct Klt;
+struct Unit;
 
 // Lies on the stack of the thread whose control block it is: its *lender*.
 struct Identity {
   uintptr_t thread_pointer;  // constant
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   StackWords lenders;        // constant: of the lender's own stack
-  int tid;                   // constant: the kernel's number of the lender, for debuggers
-  std::atomic<uint64_t> signals{0};  // anybody: that have been sent to the ULT, and not taken yet; see worker/unit_signal.hpp
-  std::atomic<Klt*> on{nullptr};     // whoever gets on and off: the KLT that has it; the same
-  std::atomic<uint32_t> sending{0};  // anybody: how many keep it there; the same
+  int tid;                   // constant: the kernel's number of the lender
+  bool adopted = false;      // constant: a thread of the program's, which has become a ULT for good: see worker/adopt.hpp
+  // signals for the ULT: see worker/unit_signal.hpp, worker/lender_signal.hpp
+  std::atomic<uint64_t> signals{0};   // anybody: that have been sent to it, and not been taken yet
+  std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
+  std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
+  std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
+  std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
+  std::atomic<uint64_t> mask{0};      // the ULT: that it has blocked, as the kernel has a set; before it, whoever makes the identity
+  std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
+  siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
+  std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
+  FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet
@@ -34,8 +45,10 @@ struct Identity {
   Identity* next_all = nullptr;
   Identity* previous_all = nullptr;
   pthread_t lender;
-  FutexWord ends{0};  // 1: the lender is to end
 };
+
+inline constexpr uint32_t kLenderEnds = 1;
+inline constexpr uint32_t kLenderCall = 2;
 
 struct IdentityCounts {
   unsigned most, parked, lent;
@@ -83,12 +96,17 @@ void identity_shrink() noexcept;
 
 // ---- whose a pthread_t is ---------------------------------------------------------------------------
 
-// Whether it is an identity's: the ULT's that has it, or nobody's just now. Async-signal-safe, also before Weft is initialised.
-// Precondition: there is such a thread.
-bool identity_is(pthread_t thread) noexcept;
-// The keeper, before the first lender.
+// Null: it is a thread's of its own. Async-signal-safe, also before Weft is initialised. Precondition: there is such a thread.
+Identity* identity_of(pthread_t thread) noexcept;
+// Of a lender's, which is no thread of the program's.
+inline bool identity_is(pthread_t thread) noexcept {
+  const Identity* identity = identity_of(thread);
+  return identity != nullptr && !identity->adopted;
+}
+// Before the first one.
 void identity_mark_setup() noexcept;
-void identity_mark(pthread_t lender, bool is_one) noexcept;
+// Null: a thread's of its own again.
+void identity_mark(pthread_t lender, Identity* identity) noexcept;
 extern const DebugPart identity_debug_part;
 
 // ---- the end --------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
-// lender.cpp: what a lender does: nothing, and so that nobody notices it.
+// lender.cpp: what a lender does: next to nothing, and so that nobody notices it.
 //
 // A ULT may use its thread-local storage at any time, on another KLT. So from lender_ready() on the lender touches none:
-// no errno, no function of the C library, no signal handler. The one exception is the signal with which the C library's
-// setuid() and its kin reach every thread: its handler makes a system call and wakes the caller.
+// no errno, no function of the C library, no signal handler. Two exceptions: the signal with which the C library's setuid() and its kin
+// reach every thread, whose handler makes a system call and wakes the caller; and what it does in the place of a ULT that is on no KLT, and
+// cannot get onto one meanwhile (worker/lender_signal.hpp).
 #include "identity/lender.hpp"
 
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
 #include "arch/thread_pointer.hpp"
+#include "klt/klt.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
 
@@ -38,19 +40,14 @@ struct rseq* rseq_area(uintptr_t thread_pointer) noexcept {
 }  // namespace
 
 // With the raw system call: the C library's own would leave out its own signals, and cancellation acts on thread-local state.
-void lender_block_signals() noexcept {
+__attribute__((no_sanitize("address", "thread", "undefined"))) uint64_t lender_block_signals() noexcept {
   const uint64_t mask = ~(uint64_t{1} << (kSetId - 1));
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
+  uint64_t before = 0;
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), reinterpret_cast<long>(&before), sizeof mask);
+  return before;
 }
 
 namespace {
-
-// Not instrumented, and nothing in it may touch thread-local storage.
-__attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sleep_until(FutexWord& word) noexcept {
-  while (word.load(std::memory_order_acquire) == 0) {
-    system_call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT_PRIVATE, 0, 0);
-  }
-}
 
 void* lender_main(void*) noexcept {
   lender_block_signals();
@@ -60,14 +57,15 @@ void* lender_main(void*) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
   identity.tid = gettid();
+  identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);
   if (c_library.stack != 0) identity.lenders = *reinterpret_cast<const StackWords*>(identity.thread_pointer + c_library.stack);
   rseq_unregister(identity.thread_pointer);
   klt_register_presume();
-  identity_mark(identity.lender, true);
+  identity_mark(identity.lender, &identity);
   lender_ready(&identity);
-  sleep_until(identity.ends);
+  lender_serve(identity);
   // It is a thread of its own again: what is destroyed at its end may call Weft.
   klt_register_hide();
   return nullptr;

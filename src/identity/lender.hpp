@@ -5,15 +5,18 @@
 
 namespace weft::rt {
 
-// Starts one. It calls lender_ready() with the identity, and sleeps until Identity::ends. False: the kernel refuses.
+// Starts one. It calls lender_ready() with the identity, and then lender_serve(). False: the kernel refuses.
 // Precondition: c_library_find(). Not on a ULT.
 bool lender_start() noexcept;
 
 // Defined by the pool.
 void lender_ready(Identity* identity) noexcept;
 
-// The calling thread's, but the one with which setuid() and its kin reach every thread. It touches nothing of the thread's.
-void lender_block_signals() noexcept;
+// Defined by worker/: sleeps until it is called, for signals or (then it returns) to end. It touches nothing of the thread's.
+void lender_serve(Identity& identity) noexcept;
+
+// The calling thread's, but the one with which setuid() and its kin reach every thread. The same. Returns what was blocked before.
+uint64_t lender_block_signals() noexcept;
 
 // The kernel's per-CPU area of the calling thread, which lies in the C library's record at this thread pointer. False:
 // the kernel does not do it.

@@ -103,9 +103,9 @@ void unlist(Identity* identity) noexcept {
 void end_lender(Identity* identity) noexcept {
   const pthread_t lender = identity->lender;
   show_lenders_stack(identity);  // its unit may never have been freed
-  identity_mark(lender, false);  // it is to be joined
-  identity->ends.store(1, std::memory_order_release);
-  futex_wake(identity->ends, 1);
+  identity_mark(lender, nullptr);  // it is to be joined
+  identity->calls.fetch_or(kLenderEnds, std::memory_order_release);
+  futex_wake(identity->calls, 1);
   pthread_join(lender, nullptr);
 }
 
@@ -189,7 +189,7 @@ void identity_give_back(Identity* identity) noexcept {
   if (again) {
     if (!identity->fresh) {
       values_reset(identity->thread_pointer, identity->has_keys);
-      identity_mark(identity->lender, true);
+      identity_mark(identity->lender, identity);
     }
     identity->fresh = true;
     park(identity);
@@ -311,7 +311,7 @@ void identity_fork_ends() noexcept {
 }
 
 void identity_becomes_native(uintptr_t before) noexcept {
-  if (identity_is(pthread_self())) identity_mark(pthread_self(), false);  // else a thread that has become a ULT
+  identity_mark(pthread_self(), nullptr);
   rseq_unregister(before);
   rseq_register(thread_pointer());
 }

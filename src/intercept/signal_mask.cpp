@@ -1,11 +1,16 @@
 // signal_mask.cpp: pthread_sigmask() and sigprocmask() by a ULT. Programs block all signals where one thread of theirs waits for
 // them, or round what is not to be interrupted; a ULT that blocked Weft's own would keep its worker from everybody else for as long as it
 // computes, or spins for a ULT that waits there. So they stay open, as the C library leaves its own.
+#include <pthread.h>
 #include <signal.h>
 
+#include <cstring>
+
+#include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
+#include "worker/lender_signal.hpp"
 
 using namespace weft::rt;
 
@@ -19,11 +24,28 @@ constinit Next<Function> next_pthread_sigmask{"pthread_sigmask"}, next_sigprocma
   next_sigprocmask.get();
 }
 
+uint64_t kernels(const sigset_t& set) noexcept {
+  uint64_t mask;
+  std::memcpy(&mask, &set, sizeof mask);
+  return mask;
+}
+
+// Signals by its pthread_t do not come meanwhile, wherever it is.
+void note_mask(int how, uint64_t set) noexcept {
+  Identity* identity = identity_of(pthread_self());
+  if (identity == nullptr) return;
+  const uint64_t before = identity->mask.load(std::memory_order_relaxed);
+  const uint64_t blocked = how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
+  lender_set_mask(*identity, blocked);
+}
+
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {
-  if (set == nullptr || how == SIG_UNBLOCK || !klt_register_valid()) return next(how, set, was);
+  if (set == nullptr || !klt_register_valid()) return next(how, set, was);
   sigset_t wanted = *set;
-  own_signals_leave_out(wanted);
-  return next(how, &wanted, was);
+  if (how != SIG_UNBLOCK) own_signals_leave_out(wanted);
+  const int error = next(how, &wanted, was);
+  if (error == 0) note_mask(how, kernels(wanted));
+  return error;
 }
 
 }  // namespace

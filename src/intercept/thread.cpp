@@ -36,7 +36,7 @@ constinit Next<void(void*)> next_exit{"pthread_exit"};
 }
 
 // A ULT's, also of one that has been a thread of the program's.
-bool is_ours(pthread_t thread) noexcept { return identity_is(thread) || identity_of_adopted(thread) != nullptr; }
+bool is_ours(pthread_t thread) noexcept { return identity_of(thread) != nullptr; }
 
 bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
 
@@ -62,14 +62,14 @@ extern "C" {
 // To the calling one, the C library asks the kernel for the thread's number; elsewhere it would take the lender's.
 int pthread_kill(pthread_t thread, int signal) noexcept {
   if (signal == 0 || is_calling(thread)) return next_kill.get()(thread, signal);
-  if (identity_is(thread)) return ENOTSUP;
-  Identity* adopted = identity_of_adopted(thread);
-  return adopted != nullptr ? unit_signal_send(*adopted, signal) : next_kill.get()(thread, signal);
+  Identity* identity = identity_of(thread);
+  return identity != nullptr ? unit_signal_send(*identity, signal) : next_kill.get()(thread, signal);
 }
 
 int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept {
-  if (!is_ours(thread)) return next_sigqueue.get()(thread, signal, value);
-  return is_calling(thread) ? queue_to_calling_klt(signal, value) : ENOTSUP;
+  Identity* identity = identity_of(thread);
+  if (identity == nullptr) return next_sigqueue.get()(thread, signal, value);
+  return is_calling(thread) ? queue_to_calling_klt(signal, value) : unit_signal_queue(*identity, signal, value);
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

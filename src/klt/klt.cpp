@@ -313,6 +313,14 @@ ExceptionGlobals* exceptions_of_thread() noexcept {
   return reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
 }
 
+uint64_t klts_signal_mask() noexcept {
+  uint64_t mask = 0;
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (sigismember(&first_mask, signal) == 1) mask |= uint64_t{1} << (signal - 1);
+  }
+  return mask;
+}
+
 namespace {
 
 // Of the thread that was adopted: it blocks ours again, if it did.

@@ -209,6 +209,8 @@ void klt_release_adopted(Klt* klt) noexcept;
 // a captive may hold that: who is given a worker before could keep it from the one that it waits for. False: the kernel
 // refused.
 bool klt_start_spare(void (*there)()) noexcept;
+// What signals each begins with blocked, as the kernel has it.
+uint64_t klts_signal_mask() noexcept;
 // How many of those have yet to begin.
 unsigned klt_spares_coming() noexcept;
 

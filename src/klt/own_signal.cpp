@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "arch/system_call.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "klt/time_slice.hpp"
@@ -107,6 +108,14 @@ void own_signals_leave_out(sigset_t& set) noexcept {
   }
 }
 
+uint64_t own_signals_mask() noexcept {
+  uint64_t mask = 0;
+  for (const Own& own : all) {
+    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) mask |= uint64_t{1} << (number - 1);
+  }
+  return mask;
+}
+
 int own_signal_take(OwnSignal which) noexcept {
   Own& own = own_of(which);
   int number = own.number.load(std::memory_order_relaxed);
@@ -135,12 +144,18 @@ bool own_signal_keep_courier() noexcept {
   return true;
 }
 
+bool own_signal_has_courier() noexcept { return courier.load(std::memory_order_relaxed) != 0; }
+
 void own_signal_send_courier(int tid) noexcept {
-  siginfo_t info{};
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_uid = getuid();
-  syscall(SYS_rt_tgsigqueueinfo, info.si_pid, tid, courier.load(std::memory_order_acquire), &info);
+  static constinit siginfo_t info = [] {
+    siginfo_t queued{};
+    queued.si_code = SI_QUEUE;
+    return queued;
+  }();
+  const int number = courier.load(std::memory_order_acquire);
+  if (number == 0) return;
+  const long process = system_call(SYS_getpid, 0, 0, 0, 0);
+  system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info));
 }
 
 }  // namespace weft::rt

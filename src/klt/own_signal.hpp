@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 namespace weft::rt {
 
 enum class OwnSignal { kTick, kReturn };
@@ -16,6 +18,8 @@ enum class OwnSignal { kTick, kReturn };
 void own_signals_choose(int tick) noexcept;
 // They are not in the set any more.
 void own_signals_leave_out(sigset_t& set) noexcept;
+// As the kernel has a set. This and the courier's sending: without a call of the C library's.
+uint64_t own_signals_mask() noexcept;
 
 // Handled from here on. Under runtime.setup, or before anybody else knows the runtime. 0: there is none, or it may not be handled.
 int own_signal_take(OwnSignal which) noexcept;
@@ -24,6 +28,7 @@ void own_signal_give_back(OwnSignal which) noexcept;
 // One of them brings a KLT the news that its unit has been sent signals (worker/unit_signal.hpp): from here on, for good. Under
 // runtime.setup. False: there is none.
 bool own_signal_keep_courier() noexcept;
+bool own_signal_has_courier() noexcept;
 void own_signal_send_courier(int tid) noexcept;
 
 }  // namespace weft::rt

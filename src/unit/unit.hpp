@@ -111,7 +111,7 @@ struct alignas(64) Unit {
   // The first eight bytes are also written and compared as one word: see unit_header().
   std::atomic<UnitState> state{UnitState::kFree};  // see UnitState
   std::atomic<uint8_t> marked{0};                  // any thread: see unit_mark()
-  std::atomic<uint8_t> requests{0};                // any thread: kCancelRequest, kMoveRequest
+  std::atomic<uint8_t> requests{0};                // any thread: kCancelRequest, kMoveRequest, kAwayRequest
   uint8_t priority = WEFT_PRIORITY_DEFAULT;
   UnitFlags flags;  // set at creation; afterwards whoever runs it
   std::atomic<uint8_t> token{0};  // see weft_suspend(): kTokenNone, kTokenParked, kTokenResumed
@@ -165,6 +165,7 @@ inline constexpr uintptr_t kJoinNotStarted = 3;  // of a unit that is Forked: it
 
 inline constexpr uint8_t kCancelRequest = 1;
 inline constexpr uint8_t kMoveRequest = 2;  // FrontHooks::move() is to be called
+inline constexpr uint8_t kAwayRequest = 4;  // its stack is somebody else's for a while: see worker/lender_signal.hpp
 
 inline constexpr uint8_t kTokenNone = 0;
 inline constexpr uint8_t kTokenParked = 1;   // it is suspended; whoever moves it on owns it
@@ -238,6 +239,10 @@ inline bool unit_needs_more(const Unit* unit) noexcept {
 
 inline bool unit_cancelled(const Unit* unit) noexcept {
   return (unit->requests.load(std::memory_order_relaxed) & kCancelRequest) != 0;
+}
+
+inline bool unit_is_away(const Unit* unit) noexcept {
+  return (unit->requests.load(std::memory_order_acquire) & kAwayRequest) != 0;
 }
 
 // Flags, and whether it is homed, as one word: of a unit that runs, or is about to, whose state has just

@@ -8,7 +8,7 @@
 //   thread                                    publisher (a ULT)
 //   blocks signals, gives up rseq
 //   saves its context, changes its stack
-//   left = 1, sleeps for good        ───────► sees left (acquire), resumes the unit
+//   left = 1, becomes the lender     ───────► sees left (acquire), resumes the unit
 //
 // Rejected: the thread as one more carrier (as many KLTs run as there are such threads); as the primary ULT (it is bound to
 // its KLT, which nobody else may use while ULTs can be captured: every wait changes the KLT).
@@ -23,13 +23,12 @@
 #include <new>
 
 #include "api/handles.hpp"
-#include "arch/system_call.hpp"
 #include "identity/lender.hpp"
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "worker/identity.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
-#include "worker/unit_signal.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -40,25 +39,21 @@ constexpr uint32_t kRefused = 2;
 // A handler of the C library's own may run on it, whose frame takes up to 12 KiB where the processor has tiles.
 constexpr size_t kSleepStack = 32 * 1024;
 
+// It lasts as long as the process.
 struct Adoption {
   Unit* unit = nullptr;
   Identity identity{};
   Stack stack;
   FutexWord left{0};  // the thread: kLeft, its last store; or kRefused
-  Adoption* older = nullptr;
   alignas(64) char sleep_stack[kSleepStack];
 };
 
-// All there are: they last as long as the process.
-std::atomic<Adoption*> newest{nullptr};
-
 // Not instrumented, and nothing in it may touch thread-local storage.
-[[noreturn]] __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void sleep_for_good(
+[[noreturn]] __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void stay_as_lender(
     void* adoption_arg, void*, void*, void*) noexcept {
   auto* adoption = static_cast<Adoption*>(adoption_arg);
   adoption->left.store(kLeft, std::memory_order_release);
-  static FutexWord never{0};
-  for (;;) system_call(SYS_futex, reinterpret_cast<long>(&never), FUTEX_WAIT_PRIVATE, 0, 0);
+  lender_serve_adopted(adoption->identity);
 }
 
 void publish(void* adoption_arg) noexcept {
@@ -74,6 +69,8 @@ void publish(void* adoption_arg) noexcept {
 void describe_identity(Identity& identity) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
+  identity.tid = gettid();
+  identity.adopted = true;
   identity.fresh = false;
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);
@@ -85,6 +82,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
   Unit* unit = unit_acquire_global();
   if (unit != nullptr) {
     unit->identity = &adoption.identity;
+    adoption.identity.unit.store(unit, std::memory_order_release);
     unit->cold.own = own::kIdentity;
     unit->stack = &adoption.stack;
     unit->pool.store(home != nullptr ? home : foreign_home(), std::memory_order_relaxed);
@@ -108,11 +106,11 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
 // From its return on the caller is the ULT.
 [[gnu::noinline]] void change_over(Adoption& adoption) noexcept {
   Unit* unit = adoption.unit;
-  lender_block_signals();
+  adoption.identity.mask.store(lender_block_signals(), std::memory_order_relaxed);
   rseq_unregister(adoption.identity.thread_pointer);
   klt_register_presume();
   char* top = adoption.sleep_stack + kSleepStack;
-  context_switch_to_entry(&unit->context, top, sleep_for_good, &adoption, nullptr, nullptr, nullptr);
+  context_switch_to_entry(&unit->context, top, stay_as_lender, &adoption, nullptr, nullptr, nullptr);
   san::after_switch(adoption.stack.san);
   Worker* worker = guard_worker();
   enter_own(worker, unit);
@@ -120,15 +118,6 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
 }
 
 }  // namespace
-
-Identity* identity_of_adopted(pthread_t thread) noexcept {
-  for (Adoption* adoption = newest.load(std::memory_order_acquire); adoption != nullptr; adoption = adoption->older) {
-    if (pthread_equal(adoption->identity.lender, thread) != 0) return &adoption->identity;
-  }
-  return nullptr;
-}
-
-void adopted_forget() noexcept { newest.store(nullptr, std::memory_order_relaxed); }
 
 const char* adopt_unsupported() noexcept { return identity_unsupported(); }
 
@@ -155,9 +144,8 @@ int adopt_caller(Pool* home) noexcept {
     adoption->left.store(kRefused, std::memory_order_release);
     return WEFT_ERR_NO_MEMORY;
   }
-  adoption->older = newest.load(std::memory_order_relaxed);
-  while (!newest.compare_exchange_weak(adoption->older, adoption, std::memory_order_release)) {
-  }
+  identity_mark_setup();
+  identity_mark(pthread_self(), &adoption->identity);
   change_over(*adoption);
   return WEFT_OK;
 }

@@ -11,9 +11,12 @@
 #include "identity/keeper.hpp"
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/own_signal.hpp"
 #include "os/cpu_yield.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
+#include "worker/unit_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -25,6 +28,13 @@ auto in_section(F f) noexcept {
   const auto result = f();
   section_leave(worker);
   return result;
+}
+
+// ULTs that have one can be sent signals.
+void keep_courier() noexcept {
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  static_cast<void>(own_signal_keep_courier());
 }
 
 // Where ULTs may be preempted with locks of the C library's, the maker of spare KLTs starts it: it carries no worker.
@@ -51,6 +61,7 @@ int look_for_one(Identity*& identity, uint32_t refusals) noexcept {
 int wait_for_one(Identity*& identity) noexcept {
   const uint32_t refusals = identity_refusals();
   identity_wait_begins();
+  keep_courier();
   if (!start_keeper()) identity_refused();
   int error;
   for (;;) {
@@ -81,6 +92,9 @@ void release_identity(Unit* unit) noexcept {
   unit->cold.own &= static_cast<uint8_t>(~own::kIdentity);
   Identity* identity = unit->identity;
   unit->exceptions[0] = nullptr;
+  identity->unit.store(nullptr, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // who looks at the unit has the fence
+  lender_settle(*identity);
   identity_give_back(identity);
 }
 
@@ -125,8 +139,9 @@ int identity_get_name(char* name, size_t size) noexcept {
   });
 }
 
-void stay_while_sending(const Identity* identity) noexcept {
+void leave_signals(Identity* identity) noexcept {
   while (identity->sending.load(std::memory_order_acquire) != 0) cpu_yield();
+  unit_signals_leave(*identity);
 }
 
 void enter_own_state(Worker* worker, const Unit* host) noexcept {

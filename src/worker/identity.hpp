@@ -26,8 +26,12 @@ int identity_get_name(char* name, size_t size) noexcept;
 
 // ---- switches: guard up ---------------------------------------------------------------------------
 
-// Somebody sends it a signal: until that has come.
-[[gnu::noinline]] void stay_while_sending(const Identity* identity) noexcept;
+// Somebody sends it a signal: until that has come. What it has not taken is its lender's.
+[[gnu::noinline]] void leave_signals(Identity* identity) noexcept;
+
+[[gnu::always_inline]] inline bool has_signals(const Identity& identity) noexcept {
+  return (identity.signals.load(std::memory_order_relaxed) | identity.in_hand.load(std::memory_order_relaxed)) != 0;
+}
 
 // To read it costs a hundredth of writing it.
 [[gnu::always_inline]] inline void put_on_identity(const Unit* host) noexcept {
@@ -36,15 +40,16 @@ int identity_get_name(char* name, size_t size) noexcept;
   san::identity_changed(host->stack->low, host->stack->usable());
   host->identity->on.store(klt_self(), std::memory_order_relaxed);
   // Whoever lowers the guard takes them. The unit is `current` already: see unit_signal.hpp.
-  if (__builtin_expect(host->identity->signals.load(std::memory_order_relaxed) != 0, 0)) {
+  if (__builtin_expect(has_signals(*host->identity), 0)) {
     klt_register_or32<kKltAttention>(attention::kSignals);
   }
 }
-// Before the thread pointer is another one. The sender has the fence; see unit_signal.hpp.
+// Before the thread pointer is another one. Senders have the fence; see unit_signal.hpp, lender_signal.hpp.
 [[gnu::always_inline]] inline void let_go_of_identity(const Unit* host) noexcept {
   host->identity->on.store(nullptr, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (__builtin_expect(host->identity->sending.load(std::memory_order_acquire) != 0, 0)) stay_while_sending(host->identity);
+  const bool sending = host->identity->sending.load(std::memory_order_acquire) != 0;
+  if (__builtin_expect(sending || has_signals(*host->identity), 0)) leave_signals(host->identity);
 }
 [[gnu::always_inline]] inline void take_off_identity(const Unit* host) noexcept {
   let_go_of_identity(host);

@@ -26,7 +26,6 @@
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
-#include "worker/unit_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -230,7 +229,6 @@ void process_become_child(Klt* self, bool inside) noexcept {
   bell_forget();
   spare_maker_forget();
   identity_forget();
-  adopted_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

@@ -18,6 +18,7 @@ namespace weft::rt {
   return belongs_into_ring(worker, unit) && belongs_into_ring(worker, next) && worker->direct &&
          worker->lane.forks_empty() && (unit_is(unit, flag::kOwnState) || !has_exceptions()) &&
          next->state.load(std::memory_order_relaxed) == UnitState::kReady &&
+         next->requests.load(std::memory_order_relaxed) == 0 &&
          (next->host->captive == nullptr || next->host->captive == klt_self());
 }
 

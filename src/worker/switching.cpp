@@ -22,6 +22,7 @@
 #include "klt/callback_scope.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "os/cpu_yield.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "worker/exceptions.hpp"
@@ -183,8 +184,14 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
 
 // Of a unit that has just been picked. True: it does not run here and now.
 [[gnu::noinline]] bool obey_requests(Worker* worker, Unit* unit) noexcept {
+  const uint8_t requests = unit->requests.load(std::memory_order_acquire);
+  if ((requests & kAwayRequest) != 0) {
+    push_ready_private(worker, unit);
+    cpu_yield();
+    return true;
+  }
   const bool fresh = unit->state.load(std::memory_order_relaxed) == UnitState::kFresh;
-  if (unit_cancelled(unit)) {
+  if ((requests & kCancelRequest) != 0) {
     if (!fresh) return false;  // it ends by itself
     watch_unit(worker, unit, UnitEvent::kCancel);
     unit->flags.clear(flag::kWatched);
@@ -192,6 +199,7 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
     finish_unit(worker, unit);
     return true;
   }
+  if ((requests & kMoveRequest) == 0) return false;
   move_unit(worker, unit);
   return true;
 }

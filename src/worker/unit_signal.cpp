@@ -16,6 +16,7 @@
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
+#include "worker/lender_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -78,16 +79,21 @@ bool waits_for_signals(int tid) noexcept {
   }
 }
 
-// The courier would not come, or come too late.
+// The courier would not come, or come too late. In this order: who waits has it open, and goes on waiting.
 bool takes_it_itself(const Klt* klt, int signal) noexcept {
   const int tid = klt->tid.load(std::memory_order_relaxed);
   return has_blocked(tid, signal) || waits_for_signals(tid);
 }
 
+// False: it is gone already.
+bool take_note_off(Identity& to, int signal) noexcept {
+  return (to.signals.fetch_and(~bit_of(signal), std::memory_order_acq_rel) & bit_of(signal)) != 0;
+}
+
 // Unless it has taken it by now, or can be reached otherwise.
 void send_to(Identity& to, const Klt* klt, int signal) noexcept {
   if (identity_of(klt->current.load(std::memory_order_acquire)) != &to || !takes_it_itself(klt, signal)) return;
-  if ((to.signals.fetch_and(~bit_of(signal), std::memory_order_acq_rel) & bit_of(signal)) == 0) return;
+  if (!take_note_off(to, signal)) return;
   syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
 }
 
@@ -125,51 +131,95 @@ bool leave_to_sleeper(Klt* klt) noexcept {
   return std::strtol(call.text, &rest, 10) == SYS_futex && std::strtoull(rest, nullptr, 16) == reinterpret_cast<uintptr_t>(&klt->wake);
 }
 
+// Meanwhile it stays on its KLT, and its unit is not freed.
+class Sending {
+ public:
+  explicit Sending(Identity& to) noexcept : to_(to) {
+    to.sending.fetch_add(1, std::memory_order_seq_cst);
+    membarrier_all();  // it sees that as it leaves, or we see that it has
+  }
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+  ~Sending() { to_.sending.fetch_sub(1, std::memory_order_release); }
+  const Unit* unit() const noexcept { return to_.unit.load(std::memory_order_acquire); }
+
+ private:
+  const SignalsBlocked alone_;  // it waits for us: a handler here might wait for it
+  Identity& to_;
+};
+
+// False: it is on its way to a KLT, or from there. `last`: its lender waits for it.
+bool send_to_waiting(Identity& to, int signal, bool last) noexcept {
+  const Sending sending(to);
+  const Unit* unit = sending.unit();
+  const UnitState state = unit != nullptr ? unit_state(unit) : UnitState::kTerminated;
+  if (state == UnitState::kTerminated) to.signals.fetch_and(~bit_of(signal), std::memory_order_relaxed);
+  const bool between = state == UnitState::kRunning;
+  // Its lender may be in a handler in its place that waits for just this one: whether it has been woken meanwhile or not.
+  const bool away = state == UnitState::kBlocked || (unit != nullptr && unit_is_away(unit));
+  if ((away || (between && last)) && take_note_off(to, signal)) lender_send(to, signal);
+  return !between || last;
+}
+
 // As it is, with its guard up: it may be about to leave its KLT.
 void send_straight(Identity& to, const Klt* klt, int signal) noexcept {
-  const SignalsBlocked alone;  // it waits for us: a handler here might wait for it
-  to.sending.fetch_add(1, std::memory_order_seq_cst);
-  membarrier_all();  // it sees that as it leaves, or we see that it has
+  const Sending sending(to);
   const bool stays = to.on.load(std::memory_order_relaxed) == klt;
   // Else a handler has interrupted it on its way out, and ends by a signal only: afterwards it sees that we send.
   if (stays || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_to(to, klt, signal);
   membarrier_all();  // whoever runs has been in the kernel, which gives it the signal
-  to.sending.fetch_sub(1, std::memory_order_release);
+}
+
+// A handler may have interrupted it on its way to or from there, and end by this signal only. Null: it is on none.
+Klt* klt_of(const Identity& to, int signal) noexcept {
+  if (Klt* klt = to.on.load(std::memory_order_acquire)) return klt;
+  Search search{&to};
+  klt_for_each(look_at, &search);
+  return search.found != nullptr && takes_it_itself(search.found, signal) ? search.found : nullptr;
 }
 
 // True: nothing is left to be done. A section of whatever thread, or a handler that has interrupted one.
-bool try_send(Identity& to, int signal, bool last) noexcept {
+bool try_send(Identity& to, int signal, bool first, bool last) noexcept {
   if (!is_noted(to, signal)) return true;
-  Search search{&to};
-  klt_for_each(look_at, &search);
-  Klt* klt = search.found;
-  if (klt == nullptr) return true;
-  if (!takes_it_itself(klt, signal)) {
-    own_signal_send_courier(klt->tid.load(std::memory_order_relaxed));
-    return true;
-  }
+  Klt* klt = klt_of(to, signal);
+  if (klt == nullptr) return send_to_waiting(to, signal, last);
+  const int tid = klt->tid.load(std::memory_order_relaxed);
+  const bool itself = takes_it_itself(klt, signal);
+  if (!itself || first) own_signal_send_courier(tid);
+  if (!itself) return true;
+  // In a handler, most often, that has blocked the courier, too. It ends, and that comes; or it will soon wait. A signal that is sent to
+  // the KLT as the handler ends may come to it in Weft, where it keeps the worker.
+  if (!last && !waits_for_signals(tid)) return !is_noted(to, signal);
   if (send_to_carrier(to, klt, signal) || send_to_taken(to, klt, signal) || leave_to_sleeper(klt)) return true;
   // Its guard is up: it is in Weft, for some instructions, or a handler of the program's has interrupted that: which may wait for this
   // signal, or for what the sender does next.
-  if (last || waits_for_signals(klt->tid.load(std::memory_order_relaxed))) send_straight(to, klt, signal);
+  if (last || waits_for_signals(tid)) send_straight(to, klt, signal);
   return !is_noted(to, signal);
 }
 
-// F: of each, in the order of their numbers.
-template <class F>
-void take(F f) noexcept {
-  const int error = errno;
-  klt_register_and32<kKltAttention>(~attention::kSignals);
-  if (Identity* identity = identity_of(klt_current())) {
-    for (uint64_t all = identity->signals.exchange(0, std::memory_order_acq_rel); all != 0; all &= all - 1) {
-      f(__builtin_ctzll(all) + 1);
-    }
-  }
-  errno = error;
+int tid_of_this_klt() noexcept { return klt_self()->tid.load(std::memory_order_relaxed); }
+
+// What the lender has in hand, with all that is known of it. Returns which; 0: nothing.
+uint64_t take_from_lender(Identity& identity) noexcept {
+  uint32_t signal = identity.in_hand.load(std::memory_order_relaxed);
+  if (signal == 0 || signal == kTaking) return 0;
+  if (!identity.in_hand.compare_exchange_strong(signal, kTaking, std::memory_order_acquire)) return 0;
+  syscall(SYS_rt_tgsigqueueinfo, getpid(), tid_of_this_klt(), signal, &identity.info);
+  identity.in_hand.store(0, std::memory_order_release);
+  lender_call(identity);
+  return bit_of(static_cast<int>(signal));
 }
 
-void send_to_this_klt(int signal) noexcept {
-  syscall(SYS_tgkill, getpid(), klt_self()->tid.load(std::memory_order_relaxed), signal);
+// They come when the caller unblocks them. Returns which.
+uint64_t take() noexcept {
+  klt_register_and32<kKltAttention>(~attention::kSignals);
+  Identity* identity = identity_of(klt_current());
+  if (identity == nullptr) return 0;
+  const uint64_t noted = identity->signals.exchange(0, std::memory_order_acq_rel);
+  for (uint64_t rest = noted; rest != 0; rest &= rest - 1) {
+    syscall(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1);
+  }
+  return noted | take_from_lender(*identity);
 }
 
 // As the program wants it: what our own handler has interrupted would be begun again.
@@ -188,12 +238,12 @@ int unit_signal_send(Identity& to, int signal) noexcept {
   membarrier_all();  // it sees that as it gets onto a KLT, or we see where it is
   // A handler that has interrupted Weft waits for nobody, who may wait for it.
   if (klt_register_valid() && klt_is_inside(klt_self())) {
-    static_cast<void>(try_send(to, signal, true));
+    static_cast<void>(try_send(to, signal, true, true));
   } else {
     bool done = false;
     for (unsigned tries = 1; !done && tries <= kMostTries; ++tries) {
       Worker* worker = section_enter();
-      done = try_send(to, signal, tries == kMostTries);
+      done = try_send(to, signal, tries == 1, tries == kMostTries);
       section_leave(worker);
     }
   }
@@ -201,18 +251,48 @@ int unit_signal_send(Identity& to, int signal) noexcept {
   return 0;
 }
 
-void unit_signals_take() noexcept { take(send_to_this_klt); }
+int unit_signal_queue(Identity& to, int signal, const sigval& value) noexcept {
+  if (signal < 0 || signal > SIGRTMAX) return EINVAL;
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_uid = getuid();
+  info.si_value = value;
+  const Sending sending(to);
+  const Unit* unit = sending.unit();
+  return unit == nullptr || unit_state(unit) == UnitState::kTerminated ? 0 : lender_queue(to, info);
+}
+
+void unit_signals_take() noexcept {
+  const int error = errno;
+  {
+    const SignalsBlocked until_all_are_sent;
+    take();
+  }
+  errno = error;
+}
 
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
-  take([&frame](int signal) {
-    // Else its handler would come here. Our return gives the mask of then back.
-    sigset_t it;
-    sigemptyset(&it);
-    sigaddset(&it, signal);
-    set_signal_mask(SIG_BLOCK, &it, nullptr);
-    send_to_this_klt(signal);
+  const int error = errno;
+  // Else their handlers would come here. Our return gives the mask of then back.
+  sigset_t all;
+  sigfillset(&all);
+  set_signal_mask(SIG_BLOCK, &all, &all);
+  for (uint64_t taken = take(); taken != 0; taken &= taken - 1) {
+    const int signal = __builtin_ctzll(taken) + 1;
+    sigaddset(&all, signal);
     if (ends_calls(signal)) frame_end_call(frame);
-  });
+  }
+  set_signal_mask(SIG_SETMASK, &all, nullptr);
+  errno = error;
+}
+
+void unit_signals_leave(Identity& identity) noexcept {
+  for (uint64_t all = identity.signals.exchange(0, std::memory_order_acq_rel); all != 0; all &= all - 1) {
+    lender_send(identity, __builtin_ctzll(all) + 1);
+  }
+  if (identity.in_hand.load(std::memory_order_acquire) != 0) lender_call(identity);
 }
 
 }  // namespace weft::rt

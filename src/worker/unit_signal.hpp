@@ -1,22 +1,24 @@
-// unit_signal.hpp: signals that pthread_kill() sends to a thread which has become a ULT (adopt.hpp). Its kernel thread sleeps for good,
-// with all signals blocked; runtimes with a garbage collector stop their threads like that, main among them, and wait until each has
-// answered.
+// unit_signal.hpp: signals that pthread_kill() sends to a ULT with an identity of its own, a thread that has become one (adopt.hpp) among
+// them. The kernel thread that its pthread_t names is its lender, which has all signals blocked; runtimes with a garbage collector stop
+// their threads like that, and wait until each has answered.
 //
 //   sender                                        the ULT
-//   notes it with the identity, membarrier        gets onto a KLT: `current`, then a look at the notes
+//   notes it with the identity, membarrier        gets onto a KLT: `on`, then a look at the notes
 //   looks on which KLT it is                      takes them: the KLT sends them to itself
-//     none: it looks when it goes on
+//     none, and it waits: its lender handles
+//       it in its place (lender_signal.hpp)
+//     none otherwise: it looks when it goes on
 //     sends that KLT the courier, a signal of
 //       our own (klt/own_signal.hpp)              its handler: looks; inside Weft whoever lowers the guard does
-//     or the signal itself, where the ULT has
-//       blocked it, or waits for signals; it is
-//       kept from leaving meanwhile (Take, or     gets it as any thread
-//       `sending`: below)
+//     or the signal itself, where the ULT waits
+//       for signals, or has blocked it for long;
+//       it is kept from leaving meanwhile (Take,  gets it as any thread
+//       or `sending`: below)
 //
 // So the program's handler runs where the ULT is, never on another one's stack or identity: who sends to itself handles it before it is in
 // user mode again. And not on top of a handler of ours, whose registers it would take for the ULT's: there the courier is blocked.
-// (A handler that has stopped the ULT, and waits for the signal to go on, has blocked the courier, too.) A ULT that waits in Weft gets it
-// when it goes on.
+// (A handler that has stopped the ULT, and waits for the signal to go on, has blocked the courier, too.) A ULT that lets go of its
+// identity, and has notes, leaves them to its lender.
 //
 // With its guard up it is in Weft, and it may be about to leave the KLT, whose scheduler would handle the signal then: by a wrong
 // identity, and for ever if the handler waits for another signal.
@@ -33,20 +35,17 @@
 // of ours that has not raised the guard yet, or has lowered it (SBCL: "no SP known for thread").
 #pragma once
 
-#include <pthread.h>
+#include <signal.h>
 #include <ucontext.h>
 
 #include "identity/identity.hpp"
 
 namespace weft::rt {
 
-// Null: not of such a thread. Async-signal-safe.
-Identity* identity_of_adopted(pthread_t thread) noexcept;
-// In a forked child, whose only thread is none of them any more.
-void adopted_forget() noexcept;
-
 // To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0 or EINVAL.
 int unit_signal_send(Identity& to, int signal) noexcept;
+// The same with a value. Or EAGAIN.
+int unit_signal_queue(Identity& to, int signal, const sigval& value) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any
 
@@ -54,5 +53,7 @@ int unit_signal_send(Identity& to, int signal) noexcept;
 void unit_signals_take() noexcept;
 // In a handler of ours that will return to what it has interrupted: they come then.
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept;
+// It has let go of its identity: its lender gets them. Guard up; touches nothing of the thread's.
+void unit_signals_leave(Identity& identity) noexcept;
 
 }  // namespace weft::rt

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <weft/sync.h>
 #include <weft/weft.h>
 
 #define CHECK(condition)                                                             \
@@ -26,11 +27,13 @@ static const struct calls* made;
 // ---- a handler that notes where it runs
 
 static atomic_int handled_on, handled_value;
+static _Atomic pthread_t handled_by;
 
 static void on_signal(int signal, siginfo_t* info, void* context) {
   (void)signal;
   (void)context;
   atomic_store(&handled_value, info->si_code == SI_QUEUE ? info->si_value.sival_int : 0);
+  atomic_store(&handled_by, pthread_self());
   atomic_store(&handled_on, gettid());
 }
 
@@ -214,21 +217,34 @@ static atomic_int ready;
 static pthread_t waiting;
 static atomic_int go_on;
 
+static weft_event_t goes_on = WEFT_EVENT_INIT;
+
+enum how { kSpins, kYields, kWaits };
+
 static void own_that_waits(void* arg) {
+  const enum how how = *(const enum how*)arg;
   waiting = pthread_self();
   atomic_store(&ready, 1);
+  if (how == kWaits) weft_event_wait(&goes_on);
   while (!atomic_load(&go_on)) {
-    if (arg != NULL) weft_yield();
+    if (how == kYields) weft_yield();
   }
 }
 
 static void from_outside(void) {
   char name[16];
-  const union sigval value = {0};
+  const union sigval value = {.sival_int = 17};
   void* result;
   CHECK(made->kill(waiting, 0) == 0);
-  CHECK(made->kill(waiting, SIGUSR1) == ENOTSUP);
-  CHECK(made->queue(waiting, SIGUSR1, value) == ENOTSUP);
+  CHECK(made->kill(waiting, 12345) == EINVAL && made->queue(waiting, 12345, value) == EINVAL);
+  atomic_store(&handled_on, 0);
+  CHECK(made->kill(waiting, SIGUSR1) == 0);
+  while (atomic_load(&handled_on) == 0) usleep(100);
+  CHECK(atomic_load(&handled_by) == waiting && atomic_load(&handled_value) == 0);
+  atomic_store(&handled_on, 0);
+  CHECK(made->queue(waiting, SIGUSR1, value) == 0);
+  while (atomic_load(&handled_on) == 0) usleep(100);
+  CHECK(atomic_load(&handled_by) == waiting && atomic_load(&handled_value) == 17);
   CHECK(made->cancel(waiting) == ENOTSUP);
   CHECK(made->detach(waiting) == EINVAL);
   CHECK(made->join(waiting, &result) == EINVAL);
@@ -248,10 +264,11 @@ static void ult_from_outside(void* arg) {
   from_outside();
 }
 
-static void others(int yields) {
+static void others(enum how how) {
+  weft_event_reset(&goes_on);
   atomic_store(&ready, 0);
   atomic_store(&go_on, 0);
-  weft_unit_t unit = start_ult(WEFT_IDENTITY_OWN, own_that_waits, yields ? &ready : NULL);
+  weft_unit_t unit = start_ult(WEFT_IDENTITY_OWN, own_that_waits, &how);
   while (!atomic_load(&ready)) usleep(100);  // not by yield: the other worker shall run it
   from_outside();
   CHECK(pthread_join(start(thread_from_outside, NULL), NULL) == 0);
@@ -260,6 +277,7 @@ static void others(int yields) {
     CHECK(weft_free(&other) == WEFT_OK);
   }
   atomic_store(&go_on, 1);
+  weft_event_set(&goes_on);
   CHECK(weft_free(&unit) == WEFT_OK);
 }
 
@@ -308,8 +326,9 @@ __attribute__((visibility("default"))) int main(int argc, char** argv) {
     }
     weft_unit_t unit = start_ult(WEFT_IDENTITY_WORKER, of_its_worker, NULL);
     CHECK(weft_free(&unit) == WEFT_OK);
-    others(0);
-    others(1);
+    others(kSpins);
+    others(kYields);
+    others(kWaits);
     CHECK(weft_finalize() == WEFT_OK);
     threads_notice_nothing();
   }

@@ -1,0 +1,278 @@
+#include "worker/lender_signal.hpp"
+
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <climits>
+
+#include "arch/context.hpp"
+#include "arch/klt_register.hpp"
+#include "arch/system_call.hpp"
+#include "identity/lender.hpp"
+#include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "os/cpu_yield.hpp"
+#include "unit/unit.hpp"
+#include "worker/signal_stack.hpp"
+
+// What a lender runs, while the ULT may run elsewhere with the same thread-local storage: not instrumented, and without any call of the
+// C library's, whose binding alone would use it.
+#define WEFT_ON_LENDER __attribute__((no_sanitize("address", "thread", "undefined")))
+
+namespace weft::rt {
+namespace {
+
+constexpr size_t kMaskBytes = 8;  // of the kernel's signal sets
+
+constexpr uint64_t bit_of(int signal) noexcept { return uint64_t{1} << (signal - 1); }
+
+template <class T>
+[[gnu::always_inline]] inline long word(T* pointer) noexcept {
+  return reinterpret_cast<long>(pointer);
+}
+
+WEFT_ON_LENDER void fence_all() noexcept { system_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0); }
+// Until somebody has got on by some instructions; or, if that lasts, a scheduler that runs others has got to itself.
+WEFT_ON_LENDER void give_way(bool lasts) noexcept {
+  const timespec while_it_lasts{.tv_sec = 0, .tv_nsec = 1'000'000};
+  if (!lasts) system_call(SYS_sched_yield, 0, 0, 0, 0);
+  if (lasts) system_call(SYS_nanosleep, word(&while_it_lasts), 0, 0, 0);
+}
+WEFT_ON_LENDER int process() noexcept { return static_cast<int>(system_call(SYS_getpid, 0, 0, 0, 0)); }
+
+// ---- in the ULT's place -----------------------------------------------------------------------------
+
+// Null: it may get on, or is on, a KLT.
+WEFT_ON_LENDER Unit* keep_away(Identity& identity) noexcept {
+  Unit* unit = identity.unit.load(std::memory_order_seq_cst);
+  if (unit == nullptr) return nullptr;
+  unit->requests.fetch_or(kAwayRequest, std::memory_order_seq_cst);
+  fence_all();  // whoever looked before has said by now that it is Ready
+  if (unit->state.load(std::memory_order_seq_cst) == UnitState::kBlocked) return unit;
+  unit->requests.fetch_and(static_cast<uint8_t>(~kAwayRequest), std::memory_order_release);
+  return nullptr;
+}
+
+WEFT_ON_LENDER void let_on(Unit* unit) noexcept {
+  unit->requests.fetch_and(static_cast<uint8_t>(~kAwayRequest), std::memory_order_release);
+}
+
+// Below its frames; null: no room for a handler there.
+WEFT_ON_LENDER void* place_below(const Unit* unit) noexcept {
+  constexpr uintptr_t kGap = 256, kAlignment = 64;
+  constexpr uintptr_t kFrame = 12 * 1024;  // at most: where the processor has tiles
+  constexpr uintptr_t room = kFrame + 2 * kHandlerRoom;
+  const Stack* stack = unit->stack;
+  const auto sp = reinterpret_cast<uintptr_t>(unit->context.sp);
+  const auto low = reinterpret_cast<uintptr_t>(stack->low);
+  if (sp < low || sp - low < kGap + kAlignment + room) return nullptr;
+  const uintptr_t place = (sp - kGap) & ~(kAlignment - 1);
+  return stack_in_guard(*stack, reinterpret_cast<const void*>(place - room)) ? nullptr : reinterpret_cast<void*>(place);
+}
+
+// Returns to `here` when all have been handled that are pending and not blocked by the program. Ours are for KLTs.
+WEFT_ON_LENDER void handle_there(void* identity_arg, void* here, void*, void*) noexcept {
+  const uint64_t mask = static_cast<const Identity*>(identity_arg)->mask.load(std::memory_order_relaxed) | own_signals_mask();
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&mask), 0, kMaskBytes);  // they come here
+  lender_block_signals();
+  context_resume(static_cast<const Context*>(here));
+}
+
+WEFT_ON_LENDER void handle_in_its_place(Identity& identity, void* place) noexcept {
+  Context here;
+  klt_register_hide();
+  context_switch_to_entry(&here, place, handle_there, &identity, &here, nullptr, nullptr);
+  klt_register_presume();
+}
+
+// What is in Identity::info has been taken from what is pending here.
+WEFT_ON_LENDER void make_pending(Identity& identity, int signal) noexcept {
+  system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&identity.info));
+}
+
+// ---- by the ULT itself --------------------------------------------------------------------------------
+
+WEFT_ON_LENDER void offer(Identity& identity, int signal) noexcept {
+  identity.in_hand.store(static_cast<uint32_t>(signal), std::memory_order_seq_cst);
+  fence_all();  // it sees that as it gets onto a KLT, or lets go of it, or we see where it is
+  Klt* klt = identity.on.load(std::memory_order_acquire);
+  if (klt == nullptr) return;
+  klt->attention.fetch_or(attention::kSignals, std::memory_order_relaxed);  // it may sleep there, until it is woken
+  own_signal_send_courier(klt->tid.load(std::memory_order_relaxed));
+}
+
+enum class Whereabouts { kGone, kAway, kOnItsWay, kElsewhere };
+
+WEFT_ON_LENDER Whereabouts find(const Identity& identity) noexcept {
+  const Unit* unit = identity.unit.load(std::memory_order_acquire);
+  if (unit == nullptr) return Whereabouts::kGone;
+  const UnitState state = unit->state.load(std::memory_order_acquire);
+  if (state == UnitState::kTerminated) return Whereabouts::kGone;
+  if (state == UnitState::kBlocked) return Whereabouts::kAway;
+  const bool between = state == UnitState::kRunning && identity.on.load(std::memory_order_acquire) == nullptr;
+  return between ? Whereabouts::kOnItsWay : Whereabouts::kElsewhere;
+}
+
+WEFT_ON_LENDER void sleep_until_called(Identity& identity, uint32_t calls) noexcept {
+  system_call(SYS_futex, word(&identity.calls), FUTEX_WAIT_PRIVATE, static_cast<long>(calls), 0);
+}
+
+// Until the ULT has taken it (true), or may be kept away or is gone (false). `stays`: even if it may be: not before it is called.
+WEFT_ON_LENDER bool wait_until_taken(Identity& identity, bool stays) noexcept {
+  constexpr unsigned kMomentsOnItsWay = 1000;
+  for (unsigned moments = 0;;) {
+    const uint32_t calls = identity.calls.load(std::memory_order_acquire);
+    if (identity.in_hand.load(std::memory_order_acquire) == 0) return true;
+    const Whereabouts where = find(identity);
+    if (where == Whereabouts::kGone || (where == Whereabouts::kAway && !stays)) return false;
+    if (where == Whereabouts::kOnItsWay) {
+      give_way(++moments > kMomentsOnItsWay);
+    } else {
+      sleep_until_called(identity, calls);
+      stays = false;
+    }
+  }
+}
+
+// True: handled, by the lender or the ULT.
+WEFT_ON_LENDER bool handle_while_away(Identity& identity, Unit* unit, int signal, bool offered) noexcept {
+  if (offered && identity.in_hand.load(std::memory_order_acquire) == 0) return true;
+  void* place = place_below(unit);
+  if (place == nullptr) return false;
+  identity.in_hand.store(0, std::memory_order_relaxed);
+  make_pending(identity, signal);
+  handle_in_its_place(identity, place);
+  return true;
+}
+
+// One that has been taken from what is pending here, with Identity::info. To nobody: as to a thread that has ended.
+WEFT_ON_LENDER void deliver(Identity& identity, int signal) noexcept {
+  for (bool offered = false;; offered = true) {
+    Unit* unit = keep_away(identity);
+    if (unit != nullptr) {
+      const bool handled = handle_while_away(identity, unit, signal, offered);
+      let_on(unit);
+      if (handled) return;
+    } else if (find(identity) == Whereabouts::kGone) {
+      identity.in_hand.store(0, std::memory_order_relaxed);
+      return;
+    }
+    if (!offered) offer(identity, signal);
+    if (wait_until_taken(identity, unit != nullptr)) return;
+  }
+}
+
+// Those of lender_send() that the ULT has not blocked: those stay pending.
+WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
+  if (identity.sent.load(std::memory_order_acquire) == 0) return;
+  identity.looking.store(true, std::memory_order_seq_cst);
+  fence_all();
+  const bool gone = identity.unit.load(std::memory_order_acquire) == nullptr;
+  const uint64_t open = gone ? ~uint64_t{0} : ~identity.mask.load(std::memory_order_acquire);
+  const uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
+  const timespec no_time{};
+  for (;;) {
+    // None: they have come with another one.
+    const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), word(&no_time), kMaskBytes);
+    if (signal <= 0) break;
+    deliver(identity, static_cast<int>(signal));
+  }
+  identity.looking.store(false, std::memory_order_release);
+}
+
+// ---- threads of the program's -------------------------------------------------------------------------
+
+// As the kernel has it.
+struct Action {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+
+WEFT_ON_LENDER bool is_handled(int signal) noexcept {
+  Action now{};
+  if (system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes) != 0) return false;
+  return now.handler != SIG_DFL && now.handler != SIG_IGN;
+}
+
+// What comes of the ULT's own doing comes where it is.
+constexpr uint64_t kFaults = bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGFPE) | bit_of(SIGILL) | bit_of(SIGTRAP) | bit_of(SIGSYS);
+constexpr int kFirstForPrograms = 34;  // below it, from 32 on, the C library's own
+
+// What the program handles, and has not blocked; and our call. What it does not handle is the kernel's, whoever takes it.
+WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
+  uint64_t set = 0;
+  for (int signal = 1; signal <= 64; ++signal) {
+    const bool c_librarys = signal >= 32 && signal < kFirstForPrograms;
+    if (!c_librarys && is_handled(signal)) set |= bit_of(signal);
+  }
+  return (set & ~identity.mask.load(std::memory_order_acquire) & ~kFaults) | own_signals_mask();
+}
+
+// Wherever it sleeps.
+WEFT_ON_LENDER void call_up(Identity& identity) noexcept {
+  lender_call(identity);
+  if (identity.adopted) own_signal_send_courier(identity.tid);
+}
+
+// It is pending.
+WEFT_ON_LENDER void call_for(Identity& identity, int signal) noexcept {
+  identity.sent.fetch_or(bit_of(signal), std::memory_order_release);
+  call_up(identity);
+}
+
+}  // namespace
+
+WEFT_ON_LENDER void lender_call(Identity& identity) noexcept {
+  identity.calls.fetch_add(kLenderCall, std::memory_order_release);
+  system_call(SYS_futex, word(&identity.calls), FUTEX_WAKE_PRIVATE, 1, 0);
+}
+
+WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
+  system_call(SYS_tgkill, process(), to.tid, signal, 0);
+  call_for(to, signal);
+}
+
+void lender_set_mask(Identity& identity, uint64_t mask) noexcept {
+  if (identity.mask.exchange(mask, std::memory_order_acq_rel) == mask) return;
+  call_up(identity);
+}
+
+int lender_queue(Identity& to, siginfo_t& info) noexcept {
+  const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
+  if (result == 0) call_for(to, info.si_signo);
+  return static_cast<int>(-result);
+}
+
+void lender_settle(Identity& identity) noexcept {
+  while (identity.sending.load(std::memory_order_acquire) != 0) cpu_yield();
+  while (identity.sent.load(std::memory_order_acquire) != 0 || identity.looking.load(std::memory_order_acquire)) {
+    lender_call(identity);
+    cpu_yield();
+  }
+  identity.signals.store(0, std::memory_order_relaxed);
+}
+
+WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
+  for (;;) {
+    const uint32_t calls = identity.calls.load(std::memory_order_acquire);
+    if ((calls & kLenderEnds) != 0) return;
+    deliver_sent(identity);
+    sleep_until_called(identity, calls);
+  }
+}
+
+WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
+  // Nothing can be brought to the ULT where it runs: what is sent to the process is for other threads, as long as they take it.
+  if (!own_signal_has_courier()) lender_serve(identity);
+  for (;;) {
+    deliver_sent(identity);
+    const uint64_t set = accepted(identity);
+    const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
+    if (signal > 0 && (bit_of(static_cast<int>(signal)) & own_signals_mask()) == 0) deliver(identity, static_cast<int>(signal));
+  }
+}
+
+}  // namespace weft::rt

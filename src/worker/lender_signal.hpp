@@ -1,0 +1,53 @@
+// lender_signal.hpp: signals for a ULT that is on no KLT, and those that its lender's own kernel thread is sent.
+//
+// A ULT that waits in Weft may be waited for by whoever sends it a signal: garbage collectors stop every thread, those that wait for the
+// end of a region too. A thread that waits would run its handler, and wait on. So the lender does it in the ULT's place: it has the
+// same thread pointer, and goes onto the ULT's stack for that, below its frames. There it is a thread that is no KLT; a handler that
+// sleeps keeps no worker.
+//
+//   lender                                          others
+//   requests |= Away                                whoever wakes the ULT makes it Ready
+//   it is Blocked: nobody gets onto its stack now   whoever picks it sees Away, and puts it back
+//   handles what it has been sent
+//   requests &= ~Away                               the ULT goes on
+//
+// Blocked is said when the context is complete, by the scheduler's side: of one that has an identity always. Who makes it Ready later
+// than we have read Blocked, and then looks at its requests, sees what we wrote before.
+//
+// Where it is not Blocked the ULT takes the signal itself, with all that is known of it: the lender keeps it in hand, where the ULT looks
+// as it gets onto a KLT and as it lets go, and calls it by the courier if it is on one. Where the ULT has let go without having taken
+// it, the lender handles it after all. So a signal is handled once, in the order of the kernel, and none is lost.
+//
+//   in_hand: 0 ──lender──► signal ──the ULT──► taking ──the ULT, which has sent it to its KLT──► 0
+//                           └──the lender, when the ULT is kept away or gone──► 0
+//
+// A thread of the program's that has become a ULT can be reached by the kernel's number of its thread (tgkill()), by which Go's runtime
+// preempts, and profilers' timers; and the main thread is the first one that the kernel asks to take what is sent to the process. So
+// its lender, which is that thread, accepts what the program handles and the ULT has not blocked.
+//
+// tests/model/lender_signal.pml is this.
+#pragma once
+
+#include "identity/identity.hpp"
+
+namespace weft::rt {
+
+// The signal is the lender's from here on. With all signals blocked, while Identity::sending counts the caller; touches nothing of the
+// thread's, so that a ULT which has just let go of its identity may call it. Async-signal-safe.
+void lender_send(Identity& to, int signal) noexcept;
+// The same with a value. Returns 0 or the kernel's error.
+int lender_queue(Identity& to, siginfo_t& info) noexcept;
+// The caller's: it blocks others from here on, as the kernel has a set.
+void lender_set_mask(Identity& identity, uint64_t mask) noexcept;
+// The ULT lets go of its identity, or has taken what was in hand: the lender looks again. The same.
+void lender_call(Identity& identity) noexcept;
+// The ULT has let go of it for good: until nobody has to do with it. What was sent to it is dropped.
+void lender_settle(Identity& identity) noexcept;
+
+// As lender_serve(), of a thread of the program's.
+[[noreturn]] void lender_serve_adopted(Identity& identity) noexcept;
+
+// Identity::in_hand, from there on while the ULT sends it to its KLT.
+inline constexpr uint32_t kTaking = 1u << 16;
+
+}  // namespace weft::rt
