@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "arch/frame.hpp"
 #include "klt/klt.hpp"
+#include "os/signal_mask.hpp"
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
 #include "worker/worker.hpp"
@@ -127,20 +129,41 @@ void call_previous(int signal, siginfo_t* info, void* context) noexcept {
     fall_back(signal, info);
     return;
   }
-  sigset_t mask;
-  pthread_sigmask(SIG_BLOCK, &before.sa_mask, &mask);
-  if ((before.sa_flags & SA_NODEFER) != 0) {
-    sigset_t itself;
-    sigemptyset(&itself);
-    sigaddset(&itself, signal);
-    pthread_sigmask(SIG_UNBLOCK, &itself, nullptr);
-  }
+  // As the kernel has it. Our return gives the mask of then back.
+  sigset_t blocked;
+  sigorset(&blocked, &static_cast<const ucontext_t*>(context)->uc_sigmask, &before.sa_mask);
+  if ((before.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
+  set_signal_mask(SIG_SETMASK, &blocked, nullptr);
   if (simple) {
     before.sa_handler(signal);
   } else {
     before.sa_sigaction(signal, info, context);
   }
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+}
+
+// One that is to run where the fault was: collectors take its stack pointer for the thread's.
+bool wants_own_stack(int signal) noexcept {
+  const struct sigaction& before = previous[signal == SIGSEGV ? 0 : 1];
+  const bool simple = (before.sa_flags & SA_SIGINFO) == 0;
+  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) return false;
+  return (before.sa_flags & SA_ONSTACK) == 0;
+}
+
+bool is_on_alternate_stack(const ucontext_t& frame, uintptr_t address) noexcept {
+  return address - reinterpret_cast<uintptr_t>(frame.uc_stack.ss_sp) < frame.uc_stack.ss_size;
+}
+
+void go_on_there(ucontext_t* frame) noexcept {
+  siginfo_t* info = frame_info(*frame);
+  call_previous(info->si_signo, info, frame);
+}
+
+// Where the kernel would have put the frame without us.
+__attribute__((no_sanitize("address"))) void move_to_own_stack(const siginfo_t* info, ucontext_t& frame) noexcept {
+  const FramePlace place = frame_place(info, frame);
+  if (place.low == 0 || !is_on_alternate_stack(frame, place.low)) return;
+  if (is_on_alternate_stack(frame, frame_general(frame, REG_RSP))) return;
+  frame_go_on_there(place, frame_place_there(place, frame), frame, go_on_there);
 }
 
 void handle(int signal, siginfo_t* info, void* context) noexcept {
@@ -150,6 +173,7 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
       report(running, info->si_addr);
     }
   }
+  if (wants_own_stack(signal)) move_to_own_stack(info, *static_cast<ucontext_t*>(context));
   call_previous(signal, info, context);
 }
 
@@ -169,7 +193,7 @@ void overflow_install() noexcept {
   struct sigaction ours{};
   ours.sa_sigaction = handle;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
+  sigfillset(&ours.sa_mask);  // no other handler here, on the alternate stack, before we know where this one is to run
   for (int i = 0; i < 2; ++i) {
     sigaction(kSignals[i], nullptr, &previous[i]);
     sigaction(kSignals[i], &ours, nullptr);

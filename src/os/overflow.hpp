@@ -3,7 +3,8 @@
 //
 // Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
 // fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
-// whatever handler there was before, so that those of programs and sanitizers work as without Weft.
+// whatever handler there was before, so that those of programs and sanitizers work as without Weft: where it has not asked for the
+// alternate stack it runs on the one that the fault was on.
 //
 // A stack in huge pages has a canary instead of a guard: who finds it gone says so here.
 #pragma once

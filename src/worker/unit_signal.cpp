@@ -275,16 +275,14 @@ void unit_signals_take() noexcept {
 
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
   const int error = errno;
-  // Else their handlers would come here. Our return gives the mask of then back.
+  // Else their handlers, and of whatever else is sent to this KLT meanwhile, would come here, on another stack than the ULT's. Our return
+  // gives the mask of then back.
   sigset_t all;
   sigfillset(&all);
-  set_signal_mask(SIG_BLOCK, &all, &all);
+  set_signal_mask(SIG_BLOCK, &all, nullptr);
   for (uint64_t taken = take(); taken != 0; taken &= taken - 1) {
-    const int signal = __builtin_ctzll(taken) + 1;
-    sigaddset(&all, signal);
-    if (ends_calls(signal)) frame_end_call(frame);
+    if (ends_calls(__builtin_ctzll(taken) + 1)) frame_end_call(frame);
   }
-  set_signal_mask(SIG_SETMASK, &all, nullptr);
   errno = error;
 }
 

@@ -80,8 +80,10 @@ struct FramePlace {
   uintptr_t low = 0, high = 0;
 };
 
+inline constexpr size_t kFrameContext = offsetof(ucontext_t, uc_sigmask) + 8;  // the C library's is longer
+
 inline FramePlace frame_place(const siginfo_t* info, const ucontext_t& frame) noexcept {
-  constexpr size_t kContext = offsetof(ucontext_t, uc_sigmask) + 8;  // the C library's is longer
+  constexpr size_t kContext = kFrameContext;
   constexpr size_t kSoftware = 464;                                  // of struct _fpx_sw_bytes; without it the old 512 bytes are all
   constexpr uint32_t kMagic = 0x46505853;
   const auto context = reinterpret_cast<uintptr_t>(&frame);
@@ -92,6 +94,11 @@ inline FramePlace frame_place(const siginfo_t* info, const ucontext_t& frame) no
   std::memcpy(software, reinterpret_cast<const char*>(vectors) + kSoftware, sizeof software);
   const uintptr_t bytes = software[0] == kMagic ? software[1] : sizeof(_libc_fpstate);
   return {context - sizeof(void*), vectors + bytes};
+}
+
+// Of a frame that has a place.
+inline siginfo_t* frame_info(ucontext_t& frame) noexcept {
+  return reinterpret_cast<siginfo_t*>(reinterpret_cast<uintptr_t>(&frame) + kFrameContext);
 }
 
 // Where it would lie had the kernel put it on the stack that was interrupted.

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -97,8 +98,48 @@ static void alternate_stacks(void) {
   }
 }
 
+static __thread char* guarded;
+static __thread uintptr_t frames;
+static __thread int faults;
+
+static void open_page(int number, siginfo_t* info, void* context) {
+  const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+  (void)context;
+  CHECK(number == SIGSEGV && info->si_addr == guarded + 100 && here < frames && frames - here < 65536);
+  CHECK(mprotect(guarded, kStack, PROT_READ | PROT_WRITE) == 0);
+  ++faults;
+}
+
+static void set_barrier(void) {
+  const struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO | SA_RESTART};
+  CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+}
+
+/* A collector's: who writes into a page is noted, on its own stack, whose pointer is taken from there. */
+static void write_barriers(void) {
+#pragma omp parallel num_threads(6)
+  {
+    char here;
+    frames = (uintptr_t)&here + 4096;
+    guarded = mmap(NULL, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(guarded != MAP_FAILED);
+    faults = 0;
+    for (int i = 0; i < 100; ++i) {
+      CHECK(mprotect(guarded, kStack, PROT_NONE) == 0);
+      *(volatile char*)(guarded + 100) = (char)i;
+      CHECK(faults == i + 1 && guarded[100] == (char)i);
+      if (i % 30 == 0) compute(0.003);
+    }
+    CHECK(munmap(guarded, kStack) == 0);
+  }
+}
+
 int main(void) {
+  set_barrier(); /* the runtime will put its own handler in the place of this one, and call it */
   signal_threads();
+  write_barriers();
+  set_barrier();
+  write_barriers();
   alternate_stacks();
   sigset_t mine, before;
   sigemptyset(&mine);
