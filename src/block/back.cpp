@@ -61,7 +61,7 @@ void note_stop(Klt* self) noexcept {
   if (san::kSignalsComeLate) return;
   Klt* self = klt_self();
   if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
-  if (!may_stop(self)) {
+  if (!may_stop(self) || own_signal_comes_in_handler(*frame)) {
     const int error = errno;
     // In Weft it finds out by itself; but it may be another handler that is just about to go.
     // The worker may not be gone for good yet.

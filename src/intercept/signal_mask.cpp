@@ -30,13 +30,17 @@ uint64_t kernels(const sigset_t& set) noexcept {
   return mask;
 }
 
-// Signals by its pthread_t do not come meanwhile, wherever it is.
+uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {
+  return how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
+}
+
+// The KLT is not in a handler for that. And signals by the ULT's pthread_t do not come meanwhile, wherever it is.
 void note_mask(int how, uint64_t set) noexcept {
+  std::atomic<uint64_t>& mask = klt_self()->program_mask;
+  mask.store(changed(mask.load(std::memory_order_relaxed), how, set), std::memory_order_relaxed);
   Identity* identity = identity_of(pthread_self());
   if (identity == nullptr) return;
-  const uint64_t before = identity->mask.load(std::memory_order_relaxed);
-  const uint64_t blocked = how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
-  lender_set_mask(*identity, blocked);
+  lender_set_mask(*identity, changed(identity->mask.load(std::memory_order_relaxed), how, set));
 }
 
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {

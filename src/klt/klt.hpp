@@ -135,6 +135,8 @@ struct Klt {
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what its thread began with
+  std::atomic<uint64_t> program_mask{0};  // its thread: what the program has blocked in it besides, as far as is known
+  uint64_t put_off_since = 0, put_off_last = 0;  // its thread: when the first, and the last, of our own signals came to it in such a handler
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   KltWatch watch;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list

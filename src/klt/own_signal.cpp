@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "arch/system_call.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "klt/time_slice.hpp"
+#include "os/clock.hpp"
 #include "os/realtime_signal.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/unit_signal.hpp"
@@ -114,6 +116,23 @@ uint64_t own_signals_mask() noexcept {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) mask |= uint64_t{1} << (number - 1);
   }
   return mask;
+}
+
+// By what is blocked: a signal is, while it is handled.
+bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept {
+  constexpr uint64_t kLongest = 20'000'000, kOthers = 50'000'000;  // ns
+  Klt* self = klt_self();
+  uint64_t blocked;
+  std::memcpy(&blocked, &frame.uc_sigmask, sizeof blocked);
+  const uint64_t known = own_signals_mask() | self->signal_mask | self->program_mask.load(std::memory_order_relaxed);
+  if ((blocked & ~known) == 0) {
+    self->put_off_last = 0;
+    return false;
+  }
+  const uint64_t now = now_ns();
+  if (now - self->put_off_last > kOthers) self->put_off_since = now;
+  self->put_off_last = now;
+  return now - self->put_off_since < kLongest;
 }
 
 int own_signal_take(OwnSignal which) noexcept {

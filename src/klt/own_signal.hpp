@@ -7,6 +7,7 @@
 #pragma once
 
 #include <signal.h>
+#include <ucontext.h>
 
 #include <cstdint>
 
@@ -24,6 +25,10 @@ uint64_t own_signals_mask() noexcept;
 // Handled from here on. Under runtime.setup, or before anybody else knows the runtime. 0: there is none, or it may not be handled.
 int own_signal_take(OwnSignal which) noexcept;
 void own_signal_give_back(OwnSignal which) noexcept;
+
+// In the handler of one: it has interrupted a handler of the program's, which may hold a lock that other handlers wait for, on KLTs that
+// they have interrupted in Weft: then it is not the moment to leave. False after some time, whatever it is.
+bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept;
 
 // One of them brings a KLT the news that its unit has been sent signals (worker/unit_signal.hpp): from here on, for good. Under
 // runtime.setup. False: there is none.

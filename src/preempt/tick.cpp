@@ -151,7 +151,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
-  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP]))) return tick_later();
+  if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP])) || own_signal_comes_in_handler(*frame)) return tick_later();
   if (!begin(info)) return;
   if (const Unit* unit = klt_current()) {
     move_to_stack_of(unit, klt_self()->worker.load(std::memory_order_relaxed), info, *frame, outside);
