@@ -354,20 +354,36 @@ void let_it_end(int tid) noexcept {
   if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));
 }
 
-}  // namespace
-
-void scouts_stop() noexcept {
+// Each; then gone(its worker).
+template <class F>
+void end_threads(F gone) noexcept {
   for_each_post([](Worker* worker) {
     let_it_end(worker->post.tid.load(std::memory_order_relaxed));  // first: then it lives still, and the number is its own
     worker->post.state.store(kPostEnds, std::memory_order_seq_cst);
     futex_wake(worker->post.state, 1);
   });
-  for_each_post([](Worker* worker) {
+  for_each_post([&gone](Worker* worker) {
     BlockPost& post = worker->post;
     if (!post.started) return;
     pthread_join(post.thread, nullptr);
     post.started = false;
     post.tid.store(0, std::memory_order_relaxed);
+    gone(worker);
+  });
+}
+
+// The thread that ends last gives the process's memory back, by its own policy. That is not to be one of these: on a core that others
+// keep busy it would take minutes for what takes a tenth of a second. Nobody's blocking is noticed from here on.
+[[gnu::destructor]] void end_before_the_process() noexcept {
+  if (!runtime.setup.try_lock()) return;  // somebody is at them, and the process ends meanwhile
+  end_threads([](Worker*) {});
+  runtime.setup.unlock();
+}
+
+}  // namespace
+
+void scouts_stop() noexcept {
+  end_threads([](Worker* worker) {
     worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_relaxed);
     heir_dismiss(worker);
   });
