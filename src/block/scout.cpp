@@ -330,12 +330,19 @@ void scout_rest(Worker* worker) noexcept {
   if (!asleep && worker->lane.has_unit()) scout_look(worker);
 }
 
+namespace {
+
+constinit pid_t started_by = 0;  // the process; under runtime.setup
+
+}  // namespace
+
 bool scout_start(Worker* worker) noexcept {
   BlockPost& post = worker->post;
   post.index.store(worker->index, std::memory_order_relaxed);
   if (post.started) return true;
   list(worker);
   post.state.store(kPostLooks, std::memory_order_relaxed);
+  started_by = getpid();
   const SignalsBlocked scope;
   post.tid.store(kOnlyStarting, std::memory_order_relaxed);
   post.started = pthread_create(&post.thread, nullptr, scout_main, worker) == 0;
@@ -373,8 +380,10 @@ void end_threads(F gone) noexcept {
 }
 
 // The thread that ends last gives the process's memory back, by its own policy. That is not to be one of these: on a core that others
-// keep busy it would take minutes for what takes a tenth of a second. Nobody's blocking is noticed from here on.
+// keep busy it would take minutes for what takes a tenth of a second. Nobody's blocking is noticed from here on. Not by a child of
+// _Fork() or of the bare system call, to whom nobody has said that they are its parent's.
 [[gnu::destructor]] void end_before_the_process() noexcept {
+  if (getpid() != started_by) return;
   if (!runtime.setup.try_lock()) return;  // somebody is at them, and the process ends meanwhile
   end_threads([](Worker*) {});
   runtime.setup.unlock();

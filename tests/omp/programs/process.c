@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,6 +176,14 @@ static void unloaded(const char* path) {
   }
 }
 
+/* A child that neither the C library nor Weft has been told of; it ends as any process does. */
+static void bare_child(void) {
+  usleep(30000); /* all that the first region leaves for later is there */
+  const pid_t child = (pid_t)syscall(SYS_fork);
+  if (child == 0) exit(7);
+  CHECK(status_of(child) == 7);
+}
+
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "--end") == 0) {
     end_by(argv[2]);
@@ -185,6 +194,7 @@ int main(int argc, char** argv) {
   children(); /* of a process that has opened no region yet */
   unloaded(argv[1]);
   CHECK(region(4) == 4);
+  bare_child();
   children();
   inside_a_region();
   pthread_t thread;
