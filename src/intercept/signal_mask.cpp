@@ -4,12 +4,11 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <cstring>
-
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
+#include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
 
 using namespace weft::rt;
@@ -24,32 +23,27 @@ constinit Next<Function> next_pthread_sigmask{"pthread_sigmask"}, next_sigprocma
   next_sigprocmask.get();
 }
 
-uint64_t kernels(const sigset_t& set) noexcept {
-  uint64_t mask;
-  std::memcpy(&mask, &set, sizeof mask);
-  return mask;
-}
-
 uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {
   return how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
 }
 
-// The KLT is not in a handler for that. And signals by the ULT's pthread_t do not come meanwhile, wherever it is.
-void note_mask(int how, uint64_t set) noexcept {
-  std::atomic<uint64_t>& mask = klt_self()->program_mask;
-  mask.store(changed(mask.load(std::memory_order_relaxed), how, set), std::memory_order_relaxed);
-  Identity* identity = identity_of(pthread_self());
-  if (identity == nullptr) return;
-  lender_set_mask(*identity, changed(identity->mask.load(std::memory_order_relaxed), how, set));
+// The KLT is not in a handler for that; and signals by the ULT's pthread_t do not come meanwhile, wherever it is. In a handler nothing is
+// noted: its return gives the mask of before it back.
+void note_mask(uint64_t before, int how, uint64_t set) noexcept {
+  if (own_signals_handler_runs(before)) return;
+  const uint64_t mask = changed(before, how, set);
+  klt_self()->program_mask.store(mask, std::memory_order_relaxed);
+  if (Identity* identity = identity_of(pthread_self())) lender_set_mask(*identity, mask);
 }
 
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {
   if (set == nullptr || !klt_register_valid()) return next(how, set, was);
-  sigset_t wanted = *set;
+  sigset_t wanted = *set, before;
   if (how != SIG_UNBLOCK) own_signals_leave_out(wanted);
-  const int error = next(how, &wanted, was);
-  if (error == 0) note_mask(how, kernels(wanted));
-  return error;
+  if (const int error = next(how, &wanted, &before); error != 0) return error;
+  note_mask(kernel_set(before), how, kernel_set(wanted));
+  if (was != nullptr) *was = before;
+  return 0;
 }
 
 }  // namespace

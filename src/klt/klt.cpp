@@ -144,6 +144,7 @@ void init_on_thread(Klt* klt) noexcept {
   klt->own.store(&weft_rt_own, std::memory_order_release);
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
+  klt->program_mask.store(0, std::memory_order_relaxed);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
@@ -313,13 +314,7 @@ ExceptionGlobals* exceptions_of_thread() noexcept {
   return reinterpret_cast<ExceptionGlobals*>(__cxxabiv1::__cxa_get_globals());
 }
 
-uint64_t klts_signal_mask() noexcept {
-  uint64_t mask = 0;
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-    if (sigismember(&first_mask, signal) == 1) mask |= uint64_t{1} << (signal - 1);
-  }
-  return mask;
-}
+uint64_t klts_signal_mask() noexcept { return kernel_set(first_mask); }
 
 namespace {
 

@@ -211,8 +211,6 @@ void klt_release_adopted(Klt* klt) noexcept;
 // a captive may hold that: who is given a worker before could keep it from the one that it waits for. False: the kernel
 // refused.
 bool klt_start_spare(void (*there)()) noexcept;
-// What signals each begins with blocked, as the kernel has it.
-uint64_t klts_signal_mask() noexcept;
 // How many of those have yet to begin.
 unsigned klt_spares_coming() noexcept;
 
@@ -224,6 +222,9 @@ Klt* klt_try_acquire(int cpu) noexcept;
 
 // Gives back a KLT from klt_acquire() that is not needed after all.
 void klt_put_back(Klt* klt) noexcept;
+
+// What signals each begins with blocked, as the kernel has it.
+uint64_t klts_signal_mask() noexcept;
 
 // Bits that every KLT, present and future, has set in `attention` for good (tests).
 void klt_set_sticky_attention(uint32_t bits) noexcept;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "arch/system_call.hpp"
@@ -13,6 +12,7 @@
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "os/realtime_signal.hpp"
+#include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/unit_signal.hpp"
 
@@ -113,19 +113,21 @@ void own_signals_leave_out(sigset_t& set) noexcept {
 uint64_t own_signals_mask() noexcept {
   uint64_t mask = 0;
   for (const Own& own : all) {
-    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) mask |= uint64_t{1} << (number - 1);
+    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) mask |= signal_bit(number);
   }
   return mask;
 }
 
-// By what is blocked: a signal is, while it is handled.
+bool own_signals_handler_runs(uint64_t blocked) noexcept {
+  const Klt* self = klt_self();
+  const uint64_t known = own_signals_mask() | self->signal_mask | self->program_mask.load(std::memory_order_relaxed);
+  return (blocked & ~known) != 0;
+}
+
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept {
   constexpr uint64_t kLongest = 20'000'000, kOthers = 50'000'000;  // ns
   Klt* self = klt_self();
-  uint64_t blocked;
-  std::memcpy(&blocked, &frame.uc_sigmask, sizeof blocked);
-  const uint64_t known = own_signals_mask() | self->signal_mask | self->program_mask.load(std::memory_order_relaxed);
-  if ((blocked & ~known) == 0) {
+  if (!own_signals_handler_runs(kernel_set(frame.uc_sigmask))) {
     self->put_off_last = 0;
     return false;
   }

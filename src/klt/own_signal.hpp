@@ -26,6 +26,9 @@ uint64_t own_signals_mask() noexcept;
 int own_signal_take(OwnSignal which) noexcept;
 void own_signal_give_back(OwnSignal which) noexcept;
 
+// Whether a KLT that has these blocked is in a handler of the program's: a signal is blocked while it is handled, and what the program
+// blocks by pthread_sigmask() is known. Not for sure.
+bool own_signals_handler_runs(uint64_t blocked) noexcept;
 // In the handler of one: it has interrupted a handler of the program's, which may hold a lock that other handlers wait for, on KLTs that
 // they have interrupted in Weft: then it is not the moment to leave. False after some time, whatever it is.
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept;

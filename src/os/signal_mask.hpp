@@ -6,8 +6,18 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace weft::rt {
+
+// As the kernel has a set, and one signal in it.
+inline uint64_t kernel_set(const sigset_t& set) noexcept {
+  uint64_t bits;
+  std::memcpy(&bits, &set, sizeof bits);
+  return bits;
+}
+constexpr uint64_t signal_bit(int signal) noexcept { return uint64_t{1} << (signal - 1); }
 
 // Not pthread_sigmask(): that of libweft.so (intercept/) leaves our own signals open.
 inline void set_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept {

@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include <climits>
-
 #include "arch/context.hpp"
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
@@ -13,6 +11,7 @@
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/signal_stack.hpp"
 
@@ -24,8 +23,6 @@ namespace weft::rt {
 namespace {
 
 constexpr size_t kMaskBytes = 8;  // of the kernel's signal sets
-
-constexpr uint64_t bit_of(int signal) noexcept { return uint64_t{1} << (signal - 1); }
 
 template <class T>
 [[gnu::always_inline]] inline long word(T* pointer) noexcept {
@@ -198,7 +195,7 @@ WEFT_ON_LENDER bool is_handled(int signal) noexcept {
 }
 
 // What comes of the ULT's own doing comes where it is.
-constexpr uint64_t kFaults = bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGFPE) | bit_of(SIGILL) | bit_of(SIGTRAP) | bit_of(SIGSYS);
+constexpr uint64_t kFaults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
 constexpr int kFirstForPrograms = 34;  // below it, from 32 on, the C library's own
 
 // What the program handles, and has not blocked; and our call. What it does not handle is the kernel's, whoever takes it.
@@ -206,7 +203,7 @@ WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
   uint64_t set = 0;
   for (int signal = 1; signal <= 64; ++signal) {
     const bool c_librarys = signal >= 32 && signal < kFirstForPrograms;
-    if (!c_librarys && is_handled(signal)) set |= bit_of(signal);
+    if (!c_librarys && is_handled(signal)) set |= signal_bit(signal);
   }
   return (set & ~identity.mask.load(std::memory_order_acquire) & ~kFaults) | own_signals_mask();
 }
@@ -219,7 +216,7 @@ WEFT_ON_LENDER void call_up(Identity& identity) noexcept {
 
 // It is pending.
 WEFT_ON_LENDER void call_for(Identity& identity, int signal) noexcept {
-  identity.sent.fetch_or(bit_of(signal), std::memory_order_release);
+  identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
   call_up(identity);
 }
 
@@ -253,6 +250,7 @@ void lender_settle(Identity& identity) noexcept {
     cpu_yield();
   }
   identity.signals.store(0, std::memory_order_relaxed);
+  identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);
 }
 
 WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
@@ -271,7 +269,7 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
     deliver_sent(identity);
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
-    if (signal > 0 && (bit_of(static_cast<int>(signal)) & own_signals_mask()) == 0) deliver(identity, static_cast<int>(signal));
+    if (signal > 0 && (signal_bit(static_cast<int>(signal)) & own_signals_mask()) == 0) deliver(identity, static_cast<int>(signal));
   }
 }
 

@@ -40,9 +40,11 @@ static void stop(int number, siginfo_t* info, void* context) {
   CHECK(number == SIGPWR && info->si_code == SI_TKILL);
   CHECK(self != NULL && pthread_equal(self->thread, pthread_self()));
   CHECK(sp < self->stack + 65536 && (sp > self->stack || self->stack - sp < kStack));
-  sigset_t others;
+  sigset_t others, before;
   sigfillset(&others);
   sigdelset(&others, SIGXCPU);
+  /* What a library does for a moment; what it restores is the handler's mask, and no longer the thread's when that has returned. */
+  CHECK(pthread_sigmask(SIG_BLOCK, &others, &before) == 0 && pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
   atomic_store(&self->stopped, 1);
   sem_post(&answered);
   while (atomic_load(&self->stopped)) sigsuspend(&others);
