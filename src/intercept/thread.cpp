@@ -40,16 +40,21 @@ bool is_ours(pthread_t thread) noexcept { return identity_of(thread) != nullptr;
 
 bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
 
-// What the C library does where it knows the kernel's number of a thread.
-int queue_to_calling_klt(int signal, const sigval value) noexcept {
+// As the C library sends it.
+siginfo_t queued(int signal, const sigval value) noexcept {
   siginfo_t info{};
   info.si_signo = signal;
   info.si_code = SI_QUEUE;
   info.si_pid = getpid();
   info.si_uid = getuid();
   info.si_value = value;
+  return info;
+}
+
+// What the C library does where it knows the kernel's number of a thread.
+int queue_to_calling_klt(siginfo_t& info) noexcept {
   const int before = errno;
-  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), signal, &info) == 0 ? 0 : errno;
+  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), info.si_signo, &info) == 0 ? 0 : errno;
   errno = before;
   return error;
 }
@@ -69,7 +74,8 @@ int pthread_kill(pthread_t thread, int signal) noexcept {
 int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept {
   Identity* identity = identity_of(thread);
   if (identity == nullptr) return next_sigqueue.get()(thread, signal, value);
-  return is_calling(thread) ? queue_to_calling_klt(signal, value) : unit_signal_queue(*identity, signal, value);
+  siginfo_t info = queued(signal, value);
+  return is_calling(thread) ? queue_to_calling_klt(info) : unit_signal_queue(*identity, info);
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

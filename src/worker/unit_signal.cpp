@@ -29,8 +29,6 @@ Identity* identity_of(const Unit* unit) noexcept {
 
 constexpr unsigned kMostTries = 50;  // of some 20 µs
 
-constexpr uint64_t bit_of(int signal) noexcept { return uint64_t{1} << (signal - 1); }
-
 struct Search {
   const Identity* whose;
   Klt* found = nullptr;
@@ -65,7 +63,7 @@ struct TaskFile {
 bool has_blocked(int tid, int signal) noexcept {
   const TaskFile status(tid, "status");
   const char* mask = std::strstr(status.text, "SigBlk:");
-  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & bit_of(signal)) != 0;
+  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signal_bit(signal)) != 0;
 }
 
 // In a call with a signal mask of its own: "NUMBER ARGUMENT …", or "running". No handler of ours makes such a call.
@@ -87,7 +85,7 @@ bool takes_it_itself(const Klt* klt, int signal) noexcept {
 
 // False: it is gone already.
 bool take_note_off(Identity& to, int signal) noexcept {
-  return (to.signals.fetch_and(~bit_of(signal), std::memory_order_acq_rel) & bit_of(signal)) != 0;
+  return (to.signals.fetch_and(~signal_bit(signal), std::memory_order_acq_rel) & signal_bit(signal)) != 0;
 }
 
 // Unless it has taken it by now, or can be reached otherwise.
@@ -98,7 +96,7 @@ void send_to(Identity& to, const Klt* klt, int signal) noexcept {
 }
 
 bool is_noted(const Identity& to, int signal) noexcept {
-  return (to.signals.load(std::memory_order_acquire) & bit_of(signal)) != 0;
+  return (to.signals.load(std::memory_order_acquire) & signal_bit(signal)) != 0;
 }
 
 // It has its worker, and its guard down; it cannot leave the KLT meanwhile. False: not so, or others are at it.
@@ -153,7 +151,7 @@ bool send_to_waiting(Identity& to, int signal, bool last) noexcept {
   const Sending sending(to);
   const Unit* unit = sending.unit();
   const UnitState state = unit != nullptr ? unit_state(unit) : UnitState::kTerminated;
-  if (state == UnitState::kTerminated) to.signals.fetch_and(~bit_of(signal), std::memory_order_relaxed);
+  if (state == UnitState::kTerminated) to.signals.fetch_and(~signal_bit(signal), std::memory_order_relaxed);
   const bool between = state == UnitState::kRunning;
   // Its lender may be in a handler in its place that waits for just this one: whether it has been woken meanwhile or not.
   const bool away = state == UnitState::kBlocked || (unit != nullptr && unit_is_away(unit));
@@ -207,7 +205,7 @@ uint64_t take_from_lender(Identity& identity) noexcept {
   syscall(SYS_rt_tgsigqueueinfo, getpid(), tid_of_this_klt(), signal, &identity.info);
   identity.in_hand.store(0, std::memory_order_release);
   lender_call(identity);
-  return bit_of(static_cast<int>(signal));
+  return signal_bit(static_cast<int>(signal));
 }
 
 // They come when the caller unblocks them. Returns which.
@@ -234,7 +232,7 @@ bool ends_calls(int signal) noexcept {
 int unit_signal_send(Identity& to, int signal) noexcept {
   if (signal < 0 || signal > SIGRTMAX) return EINVAL;
   const int error = errno;
-  to.signals.fetch_or(bit_of(signal), std::memory_order_seq_cst);
+  to.signals.fetch_or(signal_bit(signal), std::memory_order_seq_cst);
   membarrier_all();  // it sees that as it gets onto a KLT, or we see where it is
   // A handler that has interrupted Weft waits for nobody, who may wait for it.
   if (klt_register_valid() && klt_is_inside(klt_self())) {
@@ -251,14 +249,8 @@ int unit_signal_send(Identity& to, int signal) noexcept {
   return 0;
 }
 
-int unit_signal_queue(Identity& to, int signal, const sigval& value) noexcept {
-  if (signal < 0 || signal > SIGRTMAX) return EINVAL;
-  siginfo_t info{};
-  info.si_signo = signal;
-  info.si_code = SI_QUEUE;
-  info.si_pid = getpid();
-  info.si_uid = getuid();
-  info.si_value = value;
+int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
+  if (info.si_signo < 0 || info.si_signo > SIGRTMAX) return EINVAL;
   const Sending sending(to);
   const Unit* unit = sending.unit();
   return unit == nullptr || unit_state(unit) == UnitState::kTerminated ? 0 : lender_queue(to, info);

@@ -45,7 +45,7 @@ namespace weft::rt {
 // To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0 or EINVAL.
 int unit_signal_send(Identity& to, int signal) noexcept;
 // The same with a value. Or EAGAIN.
-int unit_signal_queue(Identity& to, int signal, const sigval& value) noexcept;
+int unit_signal_queue(Identity& to, siginfo_t& info) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any
 
