@@ -19,19 +19,20 @@ struct Unit;
 
 // Lies on the stack of the thread whose control block it is: its *lender*.
 struct Identity {
-  uintptr_t thread_pointer;  // constant
+  // what each switch looks at
+  uintptr_t thread_pointer;           // constant
+  std::atomic<uint64_t> signals{0};   // anybody: that have been sent to its ULT, and not been taken yet; see worker/unit_signal.hpp
+  std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
+  std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
+  std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   StackWords lenders;        // constant: of the lender's own stack
   int tid;                   // constant: the kernel's number of the lender
   bool adopted = false;      // constant: a thread of the program's, which has become a ULT for good: see worker/adopt.hpp
-  // signals for the ULT: see worker/unit_signal.hpp, worker/lender_signal.hpp
-  std::atomic<uint64_t> signals{0};   // anybody: that have been sent to it, and not been taken yet
-  std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
-  std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
+  // signals by its lender: see worker/lender_signal.hpp
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
   std::atomic<uint64_t> mask{0};      // the ULT: that it has blocked, as the kernel has a set; before it, whoever makes the identity
-  std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds

@@ -80,16 +80,15 @@ struct FramePlace {
   uintptr_t low = 0, high = 0;
 };
 
-inline constexpr size_t kFrameContext = offsetof(ucontext_t, uc_sigmask) + 8;  // the C library's is longer
+inline constexpr size_t kFrameContext = offsetof(ucontext_t, uc_sigmask) + 8;  // of the context; the C library's is longer
 
 inline FramePlace frame_place(const siginfo_t* info, const ucontext_t& frame) noexcept {
-  constexpr size_t kContext = kFrameContext;
   constexpr size_t kSoftware = 464;                                  // of struct _fpx_sw_bytes; without it the old 512 bytes are all
   constexpr uint32_t kMagic = 0x46505853;
   const auto context = reinterpret_cast<uintptr_t>(&frame);
   const auto vectors = reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs);
-  if (reinterpret_cast<uintptr_t>(info) != context + kContext || vectors % 64 != 0) return {};
-  if (vectors < context + kContext + sizeof(siginfo_t)) return {};
+  if (reinterpret_cast<uintptr_t>(info) != context + kFrameContext || vectors % 64 != 0) return {};
+  if (vectors < context + kFrameContext + sizeof(siginfo_t)) return {};
   uint32_t software[2];  // magic number, bytes
   std::memcpy(software, reinterpret_cast<const char*>(vectors) + kSoftware, sizeof software);
   const uintptr_t bytes = software[0] == kMagic ? software[1] : sizeof(_libc_fpstate);
