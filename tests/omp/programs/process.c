@@ -176,8 +176,11 @@ static void unloaded(const char* path) {
   }
 }
 
-/* A child that neither the C library nor Weft has been told of; it ends as any process does. */
+/* A child that neither the C library nor Weft has been told of; it ends as any process does. Not with a tool: that has its own end, in
+ * which it looks for the parent's threads.
+ */
 static void bare_child(void) {
+  if (getenv("OMP_TOOL_LIBRARIES") != NULL) return;
   usleep(30000); /* all that the first region leaves for later is there */
   const pid_t child = (pid_t)syscall(SYS_fork);
   if (child == 0) exit(7);
