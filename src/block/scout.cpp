@@ -383,9 +383,8 @@ void end_threads(F gone) noexcept {
 // keep busy it would take minutes for what takes a tenth of a second. Nobody's blocking is noticed from here on. Not by a child of
 // _Fork() or of the bare system call, to whom nobody has said that they are its parent's.
 [[gnu::destructor]] void end_before_the_process() noexcept {
-  if (getpid() != started_by) return;
   if (!runtime.setup.try_lock()) return;  // somebody is at them, and the process ends meanwhile
-  end_threads([](Worker*) {});
+  if (getpid() == started_by) end_threads([](Worker*) {});
   runtime.setup.unlock();
 }
 
