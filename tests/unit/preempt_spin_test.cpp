@@ -314,23 +314,29 @@ TEST_P(PreemptSpin, AlsoWhereEachSliceIsOfUse) {
   EXPECT_GE(shrunk_in_turn([](int i) { return i; }, own_slice), 3);
 }
 
+// Now and then a look finds nothing changed, since somebody else had the core, the hypervisor for example: that is forgotten after a few
+// ticks.
 TEST_P(PreemptSpin, WhoComputesKeepsHis) {
+  struct Looks {
+    int all = 0, at_a_short_one = 0;
+  };
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<weft_unit_t> units;
-  std::vector<uint64_t> slices(3 * workers());
-  for (uint64_t& slice : slices) {
+  std::vector<Looks> looks(3 * workers());
+  for (Looks& own : looks) {
     calls.push_back(std::make_unique<Call>([&] {
       volatile uint64_t sum = 1;
       const uint64_t end = weft_after(100'000'000);
       while (weft_now() < end) {
         for (int i = 0; i < 10000; ++i) sum = sum * 6364136223846793005u + 1;
+        ++own.all;
+        own.at_a_short_one += own_slice() < kInterval / 4;
       }
-      slice = own_slice();
     }));
     units.push_back(calls.back()->ult());
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
-  for (const uint64_t slice : slices) EXPECT_GE(slice, kInterval / 4);  // a tick may have found nothing changed, by chance
+  for (const Looks& own : looks) EXPECT_LE(own.at_a_short_one, own.all / 4);
 }
 
 }  // namespace
