@@ -42,9 +42,10 @@ WEFT_API void prefer_cpus(const int* cpus, int count);
 WEFT_API bool may_adopt();
 WEFT_API int adopt_caller(weft_pool_t home);
 
-// What takes half a millisecond of weft_initialize(), and is for dumps alone, is left to the second, by a thread that nobody waits for.
-// Until then backtraces follow frame pointers. Context: before the runtime is initialised; any thread that may wait.
+// What takes half a millisecond of weft_initialize(), and is for dumps alone, is left to the first dump, which has the thread do it that
+// begin_identities() starts. Context: before the runtime is initialised; any thread that may wait.
 WEFT_API void leave_unwinder();
+// For where that has failed.
 WEFT_API void load_unwinder();
 
 // How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
@@ -52,8 +53,8 @@ WEFT_API void load_unwinder();
 WEFT_API uint32_t blocking_settings_made();
 WEFT_API int begin_awareness(uint32_t settings_made);
 
-// ULTs with identities of their own will be made: what makes those may begin.
-WEFT_API void begin_identities();
+// ULTs with identities of their own will be made: what makes those may begin. False: it cannot.
+WEFT_API bool begin_identities();
 // So many ULTs with identities of their own are about to be made, one after the other: their identities are made at once then. And so
 // many of them have been made, or will not be.
 WEFT_API void identities_foreseen(unsigned n);

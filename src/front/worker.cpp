@@ -87,16 +87,16 @@ void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count);
 
 bool may_adopt() { return adopt_unsupported() == nullptr; }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
-void leave_unwinder() { inspect_leaves_unwinder(); }
+void leave_unwinder() { inspect_leaves_unwinder(keeper_ask); }
 void load_unwinder() { unwind_prepare(); }
 uint32_t blocking_settings_made() { return block_settings_made(); }
 int begin_awareness(uint32_t settings_made) { return block_begin_auto(settings_made); }
 
-void begin_identities() {
-  if (identity_unsupported() != nullptr) return;
+bool begin_identities() {
+  if (identity_unsupported() != nullptr) return false;
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
-  static_cast<void>(keeper_start());  // who needs one asks for it again
+  return keeper_start();  // who needs an identity asks for it again
 }
 void identities_foreseen(unsigned n) { identity_wait_begins(n); }
 void identities_had(unsigned n) { identity_wait_ends(n); }

@@ -17,14 +17,16 @@ enum State : uint32_t { kNone, kStarting, kRuns };
 
 constinit FutexWord wish{kNothing};
 constinit std::atomic<uint32_t> state{kNone};
+constinit std::atomic<void (*)()> asked{nullptr};
 pthread_t keeper;  // written by whoever starts it, read by whoever stops it
 
 void* keeper_main(void*) noexcept {
   state.store(kRuns, std::memory_order_release);
   outside_of_forks(identity_learn);
   for (;;) {
-    // Acquire, pairs with the release of whoever wishes.
-    if (wish.exchange(kNothing, std::memory_order_acquire) == kEnd) return nullptr;
+    // Sequentially consistent, pairs with whoever wishes: he sees that there is no wish any more, or we see what he has asked for.
+    if (wish.exchange(kNothing, std::memory_order_seq_cst) == kEnd) return nullptr;
+    if (void (*what)() = asked.exchange(nullptr, std::memory_order_seq_cst)) what();
     outside_of_forks(identity_make);
     if (!identity_surplus()) {
       futex_wait(wish, kNothing);
@@ -53,7 +55,14 @@ bool keeper_runs() noexcept { return state.load(std::memory_order_acquire) == kR
 void keeper_call() noexcept {
   uint32_t nothing = kNothing;
   // It has to end, or has something to do already: let it.
-  if (wish.compare_exchange_strong(nothing, kLook, std::memory_order_release)) futex_wake(wish, 1);
+  if (wish.compare_exchange_strong(nothing, kLook, std::memory_order_seq_cst)) futex_wake(wish, 1);
+}
+
+bool keeper_ask(void (*what)()) noexcept {
+  if (state.load(std::memory_order_acquire) == kNone) return false;
+  asked.store(what, std::memory_order_seq_cst);
+  keeper_call();
+  return true;
 }
 
 void keeper_stop() noexcept {

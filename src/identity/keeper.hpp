@@ -12,6 +12,9 @@ bool keeper_runs() noexcept;
 bool keeper_is_starting() noexcept;
 // There is something to do. Async-signal-safe.
 void keeper_call() noexcept;
+// What else may have to wait for the loader, as starting a thread does: it calls that, too, soon. False: it does not run.
+// Async-signal-safe; one at a time.
+bool keeper_ask(void (*what)()) noexcept;
 // Precondition: nobody starts it meanwhile.
 void keeper_stop() noexcept;
 // In a forked child, where it is no more.

@@ -275,9 +275,12 @@ void say_what_lacks(Text& out) noexcept {
 
 int own_tid() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
 
+constinit std::atomic<AskForUnwinder> left_to{nullptr};  // null: nobody, it is ready
+
 bool begin() noexcept {
   // Sequentially consistent, pairs with inspect_stop(): either we see that the runtime ends, or that sees us.
   if (busy.exchange(true, std::memory_order_seq_cst)) return false;
+  if (AskForUnwinder ask = left_to.load(std::memory_order_relaxed)) unwind_await(ask);
   unwind_forget();
   symbols_forget();
   return true;
@@ -401,7 +404,6 @@ namespace {
 
 int dump_signal = 0;  // 0: none
 struct sigaction before;
-constinit std::atomic<bool> unwinder_is_left{false};
 
 void on_signal(int, siginfo_t*, void* context) noexcept {
   dump(STDERR_FILENO, san::kSignalsComeLate ? registers_here() : registers_of(*static_cast<ucontext_t*>(context)));
@@ -409,12 +411,12 @@ void on_signal(int, siginfo_t*, void* context) noexcept {
 
 }  // namespace
 
-void inspect_leaves_unwinder() noexcept { unwinder_is_left.store(true, std::memory_order_relaxed); }
+void inspect_leaves_unwinder(AskForUnwinder ask) noexcept { left_to.store(ask, std::memory_order_relaxed); }
 
 void inspect_start(const Options& options) noexcept {
   // Mentioned, so that it is linked into every program.
   asm volatile("" : : "r"(&weft_debug_layout));
-  if (!unwinder_is_left.load(std::memory_order_relaxed)) unwind_prepare();
+  if (left_to.load(std::memory_order_relaxed) == nullptr) unwind_prepare();
   deadlock_forget();
   if (options.dump_signal == 0) return;
   struct sigaction ours{};

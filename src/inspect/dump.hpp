@@ -3,6 +3,7 @@
 
 #include "arch/registers.hpp"
 #include "config/options.hpp"
+#include "inspect/unwind.hpp"
 
 namespace weft::rt {
 
@@ -23,9 +24,9 @@ bool dump_stuck(int fd, const Worker* worker, const Unit* waits, const Unit* hol
 // The next deadlock is reported, even if one has been.
 void deadlock_forget() noexcept;
 
-// For initialise and finalise: gets the unwinder ready, unless somebody has said before that he will do so when nobody waits for
-// him; handles the signal that asks for a dump, and gives it back.
-void inspect_leaves_unwinder() noexcept;
+// For initialise and finalise: gets the unwinder ready, unless it has been left to the first report before, which asks for it;
+// handles the signal that asks for a dump, and gives it back.
+void inspect_leaves_unwinder(AskForUnwinder ask) noexcept;
 void inspect_start(const Options& options) noexcept;
 void inspect_stop() noexcept;
 

@@ -4,16 +4,20 @@
 #include <time.h>
 
 #include <atomic>
+#include <climits>
 #include <utility>
 
 #include "inspect/cfi/cfi.hpp"
+#include "os/clock.hpp"
+#include "os/futex.hpp"
 #include "os/peek.hpp"
 
 namespace weft::rt {
 namespace {
 
-constexpr char kNotYet[] = "libunwind has not been loaded yet";
+constexpr char kNotYet[] = "libunwind could not be loaded meanwhile";
 constinit std::atomic<const char*> lacks{kNotYet};  // written once, under `loading`
+constinit FutexWord is_known{0};                    // whether it has been
 pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 bool loading_is_kept_away = false;  // by the fork that is under way
 constexpr time_t kLongestLoadS = 1;
@@ -48,6 +52,15 @@ void unwind_prepare() noexcept {
   // Release, pairs with the acquire of who finds it ready.
   if (lacks.load(std::memory_order_relaxed) == kNotYet) lacks.store(cfi_open(), std::memory_order_release);
   pthread_mutex_unlock(&loading);
+  is_known.store(1, std::memory_order_release);
+  futex_wake(is_known, INT_MAX);
+}
+
+void unwind_await(AskForUnwinder ask) noexcept {
+  constexpr uint64_t kAtMostNs = 1'000'000'000;
+  if (is_known.load(std::memory_order_acquire) != 0 || !ask(unwind_prepare)) return;
+  const uint64_t end = now_ns() + kAtMostNs;
+  while (is_known.load(std::memory_order_acquire) == 0 && now_ns() < end) futex_wait_until(is_known, 0, end);
 }
 
 void unwind_fork_begins() noexcept {

@@ -17,6 +17,11 @@ struct Frames {
 // Gets ready what cannot be got ready in a signal handler: takes half a millisecond, once per process. Not async-signal-safe.
 void unwind_prepare() noexcept;
 
+// Asks somebody who may wait for the loader to call a function, soon. False: there is nobody. Async-signal-safe.
+using AskForUnwinder = bool (*)(void (*prepare)()) noexcept;
+// For a report, if it has been left to them: waits until it is ready, a second at most. Async-signal-safe.
+void unwind_await(AskForUnwinder ask) noexcept;
+
 // Round a fork(): nobody is loading libunwind meanwhile, whose child would have the loader's lock for ever. But for somebody who takes
 // longer than a second: then he waits for that lock, which the caller has (a library's constructor forks).
 void unwind_fork_begins() noexcept;

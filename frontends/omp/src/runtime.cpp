@@ -60,8 +60,7 @@ constexpr timespec kNotAtOnce{.tv_sec = 0, .tv_nsec = 5'000'000};
 
 void* finish(void*) {
   nanosleep(&kNotAtOnce, nullptr);
-  if (notices) note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
-  front::load_unwinder();
+  note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
   about_to_finish.store(false, std::memory_order_relaxed);
   return nullptr;
 }
@@ -69,6 +68,7 @@ void* finish(void*) {
 // What no region waits for, by a thread of its own: the kernel may take 13 ms until blocking is noticed (WatchBegins in
 // block/watch.hpp). Who blocks meanwhile is seen then.
 void finish_apart() {
+  if (!notices) return;
   about_to_finish.store(true, std::memory_order_relaxed);
   settings_before = front::blocking_settings_made();
   sigset_t all, before;
@@ -125,7 +125,7 @@ void initialize_here(int cpu) {
     std::abort();
   }
   begun_here = first;
-  if (device().identity == IdentityWish::kOwn && device().initial.nthreads > 1) front::begin_identities();
+  if (device().identity != IdentityWish::kOwn || !front::begin_identities()) front::load_unwinder();
   workers = weft_worker_count();
   if (first && options.bind == -1) homes_give(cpu);
   keep_begin();
