@@ -98,8 +98,9 @@ void say_who(const Running& running) noexcept {
 }
 
 void say_remedy(size_t size) noexcept {
-  say("weft: give it more by weft_unit_attr_t::stack_size, or all ULTs by WEFT_STACK_SIZE=%zuK\n",
-      2 * size / 1024);
+  const size_t twice = 2 * size / 1024;
+  say("weft: give it more by weft_unit_attr_t::stack_size, or all ULTs by WEFT_STACK_SIZE=%zuK; threads of OpenMP's by "
+      "OMP_STACKSIZE=%zuK\n", twice, twice);
 }
 
 [[noreturn]] void report(const Running& running, const void* address) noexcept {
