@@ -1,8 +1,12 @@
 #include "task_end.hpp"
 
+#include <signal.h>
+#include <sys/syscall.h>
+
 #include <atomic>
 #include <utility>
 
+#include "arch/system_call.hpp"
 #include "depend.hpp"
 #include "front/front.hpp"
 #include "icvs.hpp"
@@ -151,9 +155,17 @@ void task_finish_slow(Thread& thread, Task* task) {
   if ((task->event.fetch_or(kEventEnded, std::memory_order_acq_rel) & kEventFulfilled) != 0) ended(&thread, task, false);
 }
 
-// What signal handlers have fulfilled that have interrupted Weft: nothing can be resumed there. Whoever comes by does it: a worker
-// by its bell, a thread that looks, for as long as it looks.
+// What signal handlers have fulfilled: there nothing can be resumed, where Weft was interrupted, and nothing be ended, where OpenMP or
+// malloc() was. Whoever comes by does it: a worker by its bell, a thread that looks, for as long as it looks.
 namespace {
+
+// Every handler blocks its own signal, but for SA_NODEFER. So do others block some, who wait a little longer then.
+bool may_be_in_handler() {
+  if (front::interrupts_section()) return true;
+  uint64_t blocked = 0;
+  rt::system_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, reinterpret_cast<long>(&blocked), sizeof blocked);
+  return blocked != 0;
+}
 
 std::atomic<Task*> fulfilled_late{nullptr};
 
@@ -180,7 +192,7 @@ void fulfill_late() {
 }
 
 void event_fulfill(Task* task) {
-  if (__builtin_expect(!front::interrupts_section(), 1)) {
+  if (__builtin_expect(!may_be_in_handler(), 1)) {
     fulfill(task);
     return;
   }
