@@ -250,7 +250,8 @@ void process_become_child(Klt* self, bool inside) noexcept {
   scheds_forget_users();
   forget_pool_sleepers();
   forget_pool_holds();
-  stack_forget_all_but(stack_pointer());
+  // The stack pointer may be in a coroutine of the program's.
+  stack_forget_all_but(survivor.unit != nullptr ? primary_stack.top : stack_pointer());
   if (survivor.unit == nullptr) return leave_behind(self);
   go_on(survivor, self);
 }

@@ -1,20 +1,24 @@
 // fork() of the process from a ULT, wherever it runs: what the child has, and what stayed behind.
 #include <sched.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "os/cpu_set.hpp"
+#include "sanitizer_switch.hpp"
 #include "support/forked_child.hpp"
 #include "weft/weft.hpp"
 
 namespace {
 
 using namespace weft_test;
+namespace san = weft::rt::san;
 
 // Weft works here as after weft_initialize(): units of both kinds run, wait for each other, and are freed.
 void use_weft() {
@@ -64,6 +68,43 @@ INSTANTIATE_TEST_SUITE_P(Workers, ProcessFork, kWorkerCounts);
 TEST_P(ProcessFork, FromMain) {
   EXPECT_EQ(run_in_child(use_and_restart), 0);
   in_ult([] {});  // the parent goes on
+}
+
+// A coroutine of the program's, on memory of its own, in a ULT: the child goes back to the ULT's frames.
+void in_coroutine(const std::function<void()>& f) {
+  static const std::function<void()>* body;
+  static ucontext_t ult, coroutine;
+  body = &f;
+  std::vector<char> memory(256 * 1024);
+  getcontext(&coroutine);
+  coroutine.uc_stack.ss_sp = memory.data();
+  coroutine.uc_stack.ss_size = memory.size();
+  coroutine.uc_link = &ult;
+  makecontext(&coroutine, [] { (*body)(); }, 0);
+  swapcontext(&ult, &coroutine);
+}
+
+TEST_P(ProcessFork, FromACoroutineInAUlt) {
+  if (san::kSignalsComeLate) GTEST_SKIP() << "ThreadSanitizer takes a coroutine for the ULT";
+  for (const weft_identity_t identity : {WEFT_IDENTITY_WORKER, WEFT_IDENTITY_OWN}) {
+    weft_unit_attr_t attr = default_attr();
+    attr.technique = WEFT_TECHNIQUE_SS;
+    // Its stack is then one of those of which others are free.
+    std::vector<weft_unit_t> units(1000);
+    Call yields([] { weft_yield(); });
+    for (auto& unit : units) unit = yields.ult(&attr);
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    attr.identity = san::no_identities() == nullptr ? identity : WEFT_IDENTITY_WORKER;
+    in_ult([] {
+      pid_t child = 0;
+      in_coroutine([&] { child = fork_child(); });
+      if (child == 0) {
+        use_weft();
+        _exit(0);
+      }
+      EXPECT_EQ(status_of(child), 0);
+    }, &attr);
+  }
 }
 
 TEST_P(ProcessFork, FromAUltOnItsJoinersStack) {
