@@ -26,6 +26,10 @@ bool plain(const weft_unit_attr_t& attr) noexcept {
   return attr.technique <= WEFT_TECHNIQUE_SC || attr.technique == WEFT_TECHNIQUE_JOINER;
 }
 
+bool on_stack_of_identity(const weft_unit_attr_t& attr) noexcept {
+  return attr.identity == WEFT_IDENTITY_OWN && attr.stack_memory == nullptr;
+}
+
 uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) noexcept {
   uint32_t flags = 0;
   if (tasklet && !detached && !attr.pinned) flags |= flag::kClaimable;
@@ -35,7 +39,7 @@ uint16_t flags_for(const weft_unit_attr_t& attr, bool tasklet, bool detached) no
   if (tasklet) return static_cast<uint16_t>(flags | flag::kTasklet);
   const bool own_state = attr.fp_environment == WEFT_FP_OWN || attr.identity == WEFT_IDENTITY_OWN;
   if (own_state) flags |= flag::kOwnState | flag::kCold;
-  if (attr.stack_memory != nullptr) flags |= flag::kStackKept;
+  if (attr.stack_memory != nullptr || on_stack_of_identity(attr)) flags |= flag::kStackKept;
   const bool own = attr.stack_size != 0 || attr.stack_memory != nullptr || !plain(attr) || own_state;
   if (own) flags |= flag::kOwnStack;
   const bool says = attr.preemption != WEFT_PREEMPTION_DEFAULT || attr.blocking != WEFT_BLOCKING_DEFAULT;
@@ -72,8 +76,10 @@ int check_attr(const weft_unit_attr_t& attr, bool tasklet) noexcept {
   unit_set_header(unit, header);
 }
 
-int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr) noexcept {
-  if (attr.stack_memory != nullptr) {
+int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr, Identity* identity) noexcept {
+  if (on_stack_of_identity(attr)) {
+    unit->stack = &identity->stack;
+  } else if (attr.stack_memory != nullptr) {
     unit->stack = stack_over(attr.stack_memory, attr.stack_size);
   } else if (attr.technique == WEFT_TECHNIQUE_SS && attr.stack_size == 0) {
     unit->stack = worker != nullptr ? worker->stacks.pop() : stack_acquire();
@@ -105,7 +111,7 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
   if (unit == nullptr) return WEFT_ERR_NO_MEMORY;
   const uint16_t flags = flags_for(attr, tasklet, out == nullptr);
   if ((flags & flag::kOwnStack) != 0) {
-    if (const int error = give_stack_now(worker, unit, attr); error != WEFT_OK) {
+    if (const int error = give_stack_now(worker, unit, attr, identity); error != WEFT_OK) {
       recycle_fresh(worker, unit);
       return error;
     }
@@ -135,7 +141,7 @@ int create_slow(bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t* att
   if (const int error = check_attr(*attr, tasklet); error != WEFT_OK) return error;
   Identity* identity = nullptr;
   if (attr->identity == WEFT_IDENTITY_OWN) {
-    if (const int error = identity_acquire(identity); error != WEFT_OK) return error;
+    if (const int error = identity_acquire(identity, attr->stack_size); error != WEFT_OK) return error;
   }
   Worker* worker = section_enter();
   const int error = create_with(worker, tasklet, fn, arg, *attr, identity, out);

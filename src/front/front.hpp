@@ -55,9 +55,9 @@ WEFT_API int begin_awareness(uint32_t settings_made);
 
 // ULTs with identities of their own will be made: what makes those may begin. False: it cannot.
 WEFT_API bool begin_identities();
-// So many ULTs with identities of their own are about to be made, one after the other: their identities are made at once then. And so
-// many of them have been made, or will not be.
-WEFT_API void identities_foreseen(unsigned n);
+// So many ULTs with identities of their own, and such stacks, are about to be made, one after the other: their identities are made at
+// once then. And so many of them have been made, or will not be.
+WEFT_API void identities_foreseen(unsigned n, size_t stack_size);
 WEFT_API void identities_had(unsigned n);
 
 // ---- units

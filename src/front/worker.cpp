@@ -13,6 +13,7 @@
 #include "os/topology.hpp"
 #include "worker/adopt.hpp"
 #include "worker/bell.hpp"
+#include "worker/identity.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -98,7 +99,11 @@ bool begin_identities() {
   std::lock_guard hold(runtime.setup);
   return keeper_start();  // who needs an identity asks for it again
 }
-void identities_foreseen(unsigned n) { identity_wait_begins(n); }
+void identities_foreseen(unsigned n, size_t stack_size) {
+  Worker* worker = section_enter();
+  identity_wait_begins(n, identity_stack_size(stack_size));
+  section_leave(worker);
+}
 void identities_had(unsigned n) { identity_wait_ends(n); }
 
 weft_unit_t primary() { return to_handle(runtime.primary); }

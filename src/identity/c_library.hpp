@@ -36,6 +36,7 @@ struct CLibrary {
   size_t tid = 0;                 // from the thread pointer: the thread's number in owners of mutexes
   size_t dtv = 0;                 // from the thread pointer: its dynamic thread vector
   size_t stack = 0;               // from the thread pointer: its StackWords; 0: not found, and none of what has to be there
+  size_t above_frames = 0;        // what of a thread's stack is no frame: its variables, and a few frames after all
 
   // Keys: from the thread pointer, an array of pointers to blocks of values, the first of which lies behind it.
   size_t key_blocks = 0;

@@ -11,6 +11,7 @@
 #include "base/debug_field.hpp"
 #include "identity/c_library.hpp"
 #include "os/futex.hpp"
+#include "unit/stack.hpp"
 
 namespace weft::rt {
 
@@ -26,7 +27,9 @@ struct Identity {
   std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
   std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
-  StackWords lenders;        // constant: of the lender's own stack
+  Stack* memory;             // constant: the lender's stack
+  Stack stack;               // constant: the part of it that is the ULT's
+  StackWords lenders;        // constant: what is told of it
   int tid;                   // constant: the kernel's number of the lender
   bool adopted = false;      // constant: a thread of the program's, which has become a ULT for good: see worker/adopt.hpp
   // signals by its lender: see worker/lender_signal.hpp
@@ -39,7 +42,7 @@ struct Identity {
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet
-  StackWords stack;               // of the ULT that has begun on it; no size: of none
+  bool used = false;              // its stack, since memory of that was last given back
   bool has_destructors = false;   // of what ended on it last
   bool has_keys = false;          // the same: values of keys
   // the pool's lock
@@ -63,8 +66,8 @@ const char* identity_unsupported() noexcept;
 
 void identity_set_most(unsigned most) noexcept;
 
-// Null: none is parked. Guard up, or inside the gate, in all three.
-Identity* identity_take() noexcept;
+// One with a stack of at least so many bytes. Null: none is parked. Guard up, or inside the gate, in all three.
+Identity* identity_take(size_t stack_size) noexcept;
 // What ended on it has left no destructors.
 void identity_give_back(Identity* identity) noexcept;
 IdentityCounts identity_counts() noexcept;
@@ -74,7 +77,7 @@ IdentityCounts identity_counts() noexcept;
 // Counts itself in, reads the news, calls the keeper, and sleeps until there is other news. Guard up, or inside
 // the gate, in the functions. Who will need several counts them all in before: they are made at once then.
 extern FutexWord identity_news;
-void identity_wait_begins(unsigned n = 1) noexcept;
+void identity_wait_begins(unsigned n, size_t stack_size) noexcept;
 void identity_wait_ends(unsigned n = 1) noexcept;
 // All that there may be are lent.
 bool identity_exhausted() noexcept;
@@ -90,9 +93,9 @@ void identity_refused() noexcept;
 void identity_learn() noexcept;
 // For those who wait, and some more. Tells if one has been given back.
 void identity_make() noexcept;
-// Whether there are more than are kept.
+// Whether there are more than are kept, or any keep memory that a ULT has used.
 bool identity_surplus() noexcept;
-// Once in a while: ends some of those that nobody has needed since the last time.
+// Once in a while: ends some of those that nobody has needed since the last time, and gives back memory of the others.
 void identity_shrink() noexcept;
 
 // ---- whose a pthread_t is ---------------------------------------------------------------------------
@@ -117,8 +120,10 @@ void identity_stop() noexcept;
 // Round a fork(): meanwhile the pool is whole.
 void identity_fork_begins() noexcept;
 void identity_fork_ends() noexcept;
-// In a forked child, where no lender is: all that is parked or lent is forgotten.
+// In a forked child, where no lender is: all that is parked or lent is forgotten. Later, when no unit has the
+// stack of any: its memory is given back, but for that of the calling thread.
 void identity_forget() noexcept;
+void identity_unmap_forgotten() noexcept;
 // In a forked child whose only thread runs on this identity: what the kernel knows of the thread is put there, and the
 // identity becomes the thread's own. `before`: the thread pointer that the thread had before it was lent this one.
 void identity_becomes_native(uintptr_t before) noexcept;
@@ -126,7 +131,7 @@ void identity_becomes_native(uintptr_t before) noexcept;
 // ---- on the identity itself -------------------------------------------------------------------------
 
 // A ULT begins on this stack; a new one: what the one before has set goes back. Guard up.
-void identity_begin(Identity* identity, const char* low, size_t size) noexcept;
+void identity_begin(Identity* identity, const Stack& stack) noexcept;
 // Its function has ended: notes whether there are destructors to be run.
 void identity_note_end(Identity* identity) noexcept;
 // Runs the destructors of thread-local variables, and of keys. The user's code: guard down.

@@ -22,13 +22,14 @@
 #include "klt/klt.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
+#include "unit/stack_map.hpp"
 
 namespace weft::rt {
 namespace {
 
 constexpr int kSetId = 33;          // SIGSETXID, the C library's own
-constexpr size_t kLenderStack = 16 * 1024;  // beyond the thread-local variables
-constexpr size_t kHandlerRoom = 8 * 1024;
+constexpr size_t kLendersFrames = 16 * 1024;
+constexpr size_t kHandlersFrames = 8 * 1024;
 constexpr uint32_t kRegistrationFailed = static_cast<uint32_t>(RSEQ_CPU_ID_REGISTRATION_FAILED);
 constexpr size_t kRseqSize = 32;    // with which every C library registers it at least
 constexpr int kUnregister = 1;
@@ -49,7 +50,19 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint64_t lender_b
 
 namespace {
 
-void* lender_main(void*) noexcept {
+// For its frames, and a handler's.
+size_t lenders_room() noexcept {
+  static const size_t room = std::max(kLendersFrames, getauxval(AT_MINSIGSTKSZ) + kHandlersFrames);
+  return room;
+}
+
+// Below the room for its own frames.
+char* top_for_ult(const void* frame) noexcept {
+  constexpr uintptr_t kAlignment = 64;
+  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(frame) - lenders_room()) & -kAlignment);
+}
+
+void* lender_main(void* memory) noexcept {
   lender_block_signals();
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
   prctl(PR_SET_NAME, "weft-identity");
@@ -57,6 +70,8 @@ void* lender_main(void*) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
   identity.tid = gettid();
+  identity.memory = static_cast<Stack*>(memory);
+  stack_part(identity.stack, *identity.memory, top_for_ult(__builtin_frame_address(0)));
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);
@@ -69,14 +84,6 @@ void* lender_main(void*) noexcept {
   // It is a thread of its own again: what is destroyed at its end may call Weft.
   klt_register_hide();
   return nullptr;
-}
-
-size_t stack_size() noexcept {
-  static const size_t size = [] {
-    const size_t frame = getauxval(AT_MINSIGSTKSZ);
-    return std::max(kLenderStack, frame + kHandlerRoom) + thread_locals();
-  }();
-  return size;
 }
 
 }  // namespace
@@ -96,15 +103,23 @@ bool rseq_register(uintptr_t thread_pointer) noexcept {
   return system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, 0, RSEQ_SIG) == 0;
 }
 
-bool lender_start() noexcept {
+// The C library puts the thread's variables at its upper end, aligned, so that they may take more there than elsewhere.
+bool lender_start(size_t stack_size) noexcept {
+  const size_t alignment = kPage + thread_locals();  // at most
+  Stack* memory = stack_map(stack_size + lenders_room() + c_library.above_frames + alignment);
+  if (memory == nullptr) return false;
   pthread_attr_t attr;
-  if (pthread_attr_init(&attr) != 0) return false;
-  pthread_attr_setstacksize(&attr, stack_size());
-  pthread_attr_setguardsize(&attr, 0);
-  const SignalsBlocked scope;
-  pthread_t thread;
-  const bool started = pthread_create(&thread, &attr, lender_main, nullptr) == 0;
+  pthread_attr_init(&attr);
+  char* const low = memory->low + kPage;  // the guard is ours
+  pthread_attr_setstack(&attr, low, static_cast<size_t>(memory->top - low));
+  bool started;
+  {
+    const SignalsBlocked scope;
+    pthread_t thread;
+    started = pthread_create(&thread, &attr, lender_main, memory) == 0;
+  }
   pthread_attr_destroy(&attr);
+  if (!started) stack_dispose(memory);
   return started;
 }
 

@@ -5,9 +5,9 @@
 
 namespace weft::rt {
 
-// Starts one. It calls lender_ready() with the identity, and then lender_serve(). False: the kernel refuses.
-// Precondition: c_library_find(). Not on a ULT.
-bool lender_start() noexcept;
+// Starts one, whose stack has room for a ULT that wants so many bytes. It calls lender_ready() with the identity, and then lender_serve().
+// False: the kernel refuses. Precondition: c_library_find(). Not on a ULT.
+bool lender_start(size_t stack_size) noexcept;
 
 // Defined by the pool.
 void lender_ready(Identity* identity) noexcept;

@@ -18,6 +18,7 @@
 #include "identity/robust.hpp"
 #include "identity/values.hpp"
 #include "sanitizer_switch.hpp"
+#include "unit/stack_map.hpp"
 
 namespace weft::rt {
 
@@ -40,6 +41,8 @@ struct IdentityPool {
   unsigned fewest = 0;    // parked, since the last time that it was looked at
   unsigned most = 0;
   uint64_t made = 0;
+  size_t stack_size = 0;  // the largest that anybody has wanted: so are those that are made
+  bool some_used = false;  // of those that are parked
   bool outdated = true;   // values_learn() is to be called
   // any thread
   std::atomic<unsigned> waiting{0};
@@ -47,6 +50,7 @@ struct IdentityPool {
   std::atomic<const char*> lacks{nullptr};  // what the C library lacks; the keeper
 };
 constinit IdentityPool pool;
+constinit Identity* forgotten = nullptr;  // in a forked child; linked by `next_all`
 
 class Locked {
  public:
@@ -67,10 +71,6 @@ void show_stack(const Identity* identity, const StackWords& stack) noexcept {
   if (c_library.stack != 0) *reinterpret_cast<StackWords*>(identity->thread_pointer + c_library.stack) = stack;
 }
 
-void show_lenders_stack(Identity* identity) noexcept {
-  identity->stack = {};
-  show_stack(identity, identity->lenders);
-}
 
 // Under the lock.
 void park(Identity* identity) noexcept {
@@ -102,11 +102,12 @@ void unlist(Identity* identity) noexcept {
 
 void end_lender(Identity* identity) noexcept {
   const pthread_t lender = identity->lender;
-  show_lenders_stack(identity);  // its unit may never have been freed
+  Stack* const memory = identity->memory;  // that it lies on
   identity_mark(lender, nullptr);  // it is to be joined
   identity->calls.fetch_or(kLenderEnds, std::memory_order_release);
   futex_wake(identity->calls, 1);
   pthread_join(lender, nullptr);
+  stack_dispose(memory);
 }
 
 Identity* take_ending() noexcept {
@@ -144,6 +145,11 @@ void learn() noexcept {
   pool.outdated = false;
 }
 
+size_t stack_size_wanted() noexcept {
+  const Locked locked;
+  return pool.stack_size;
+}
+
 bool some_parked() noexcept {
   const Locked locked;
   return pool.parked != nullptr;
@@ -176,14 +182,17 @@ const char* identity_unsupported() noexcept {
 
 void identity_set_most(unsigned most) noexcept { pool.most = most; }
 
-Identity* identity_take() noexcept {
+Identity* identity_take(size_t stack_size) noexcept {
   const Locked locked;
-  return unpark();
+  Identity* identity = unpark();
+  for (; identity != nullptr && identity->stack.size < stack_size; identity = unpark()) let_end(identity);
+  if (pool.ending != nullptr) keeper_call();
+  return identity;
 }
 
 void identity_give_back(Identity* identity) noexcept {
   const Locked locked;
-  show_lenders_stack(identity);
+  show_stack(identity, identity->lenders);
   // A sanitizer's own thread-local variables lie among the program's.
   const bool again = identity->fresh || (!san::kOwnThreadLocals && values_known());
   if (again) {
@@ -191,6 +200,7 @@ void identity_give_back(Identity* identity) noexcept {
       values_reset(identity->thread_pointer, identity->has_keys);
       identity_mark(identity->lender, identity);
     }
+    identity->used |= !identity->fresh;
     identity->fresh = true;
     park(identity);
     // One that was given back may be what somebody waits for.
@@ -199,7 +209,9 @@ void identity_give_back(Identity* identity) noexcept {
     pool.outdated = true;
     let_end(identity);
   }
-  if (pool.parked_count == kKept + 1 || pool.ending != nullptr || identity_waits()) keeper_call();
+  const bool first_used = again && identity->used && !pool.some_used;
+  if (first_used) pool.some_used = true;
+  if (pool.parked_count == kKept + 1 || pool.ending != nullptr || first_used || identity_waits()) keeper_call();
 }
 
 IdentityCounts identity_counts() noexcept {
@@ -207,7 +219,11 @@ IdentityCounts identity_counts() noexcept {
   return {pool.most, pool.parked_count, pool.alive - pool.parked_count - pool.starting, pool.made};
 }
 
-void identity_wait_begins(unsigned n) noexcept { pool.waiting.fetch_add(n, std::memory_order_acq_rel); }
+void identity_wait_begins(unsigned n, size_t stack_size) noexcept {
+  const Locked locked;
+  pool.stack_size = std::max(pool.stack_size, stack_size);
+  pool.waiting.fetch_add(n, std::memory_order_acq_rel);
+}
 void identity_wait_ends(unsigned n) noexcept { pool.waiting.fetch_sub(n, std::memory_order_acq_rel); }
 
 bool identity_exhausted() noexcept {
@@ -224,7 +240,7 @@ void identity_make() noexcept {
   unsigned wish = to_start();
   for (; wish > 0 && c_library.lacks == nullptr; --wish) {
     count_starting(1);
-    if (lender_start()) continue;
+    if (lender_start(stack_size_wanted())) continue;
     count_starting(-1);
     break;
   }
@@ -246,8 +262,48 @@ void identity_refused() noexcept {
 
 bool identity_surplus() noexcept {
   const Locked locked;
-  return pool.parked_count > kKept;
+  return pool.parked_count > kKept || pool.some_used;
 }
+
+namespace {
+
+// They count as parked, since they will be at once: who finds none sleeps until there is news.
+Identity* take_used() noexcept {
+  const Locked locked;
+  pool.some_used = false;
+  Identity* used = nullptr;
+  for (Identity** at = &pool.parked; *at != nullptr;) {
+    Identity* each = *at;
+    if (!each->used) {
+      at = &each->next;
+      continue;
+    }
+    *at = each->next;
+    each->next = used;
+    used = each;
+  }
+  return used;
+}
+
+void give_memory_back() noexcept {
+  Identity* used = take_used();
+  if (used == nullptr) return;
+  for (Identity* each = used; each != nullptr; each = each->next) {
+    stack_shed(each->stack);
+    each->used = false;
+  }
+  {
+    const Locked locked;
+    while (Identity* each = used) {
+      used = each->next;
+      each->next = pool.parked;
+      pool.parked = each;
+    }
+  }
+  if (identity_waits()) tell_news();
+}
+
+}  // namespace
 
 void identity_shrink() noexcept {
   {
@@ -256,6 +312,7 @@ void identity_shrink() noexcept {
     for (unsigned n = idle > kKept ? (idle - kKept + 1) / 2 : 0; n > 0; --n) let_end(unpark());
     pool.fewest = pool.parked_count;
   }
+  give_memory_back();
   identity_make();
 }
 
@@ -287,28 +344,31 @@ void identity_stop() noexcept {
 void identity_forget() noexcept {
   keeper_forget();
   pool.lock.unlock();
+  forgotten = pool.all;
   pool.parked = pool.all = pool.ending = nullptr;
+  pool.stack_size = 0;
+  pool.some_used = false;
   pool.parked_count = pool.alive = pool.starting = pool.fewest = 0;
   pool.outdated = true;
   pool.waiting.store(0, std::memory_order_relaxed);
 }
 
-// A lender that is only starting may hold a lock of a sanitizer's. The C library sees to its own.
+void identity_unmap_forgotten() noexcept {
+  while (Identity* each = forgotten) {
+    forgotten = each->next_all;
+    if (each->thread_pointer != thread_pointer()) stack_unmap(each->memory);
+  }
+}
+
+// A lender that is only starting may hold a lock of a sanitizer's. The C library sees to its own, and keeps no stacks that are ours.
 void identity_fork_begins() noexcept {
   if (!san::kAllocatorKnowsFork) {
     wait_for_starting();
   } else {
     pool.lock.lock();
   }
-  // In the child the C library keeps the stacks of threads that stayed behind, for other threads: they have to be the lenders'.
-  for (const Identity* each = pool.all; each != nullptr; each = each->next_all) show_stack(each, each->lenders);
 }
-void identity_fork_ends() noexcept {
-  for (const Identity* each = pool.all; each != nullptr; each = each->next_all) {
-    if (each->stack.size != 0) show_stack(each, each->stack);
-  }
-  pool.lock.unlock();
-}
+void identity_fork_ends() noexcept { pool.lock.unlock(); }
 
 void identity_becomes_native(uintptr_t before) noexcept {
   identity_mark(pthread_self(), nullptr);
@@ -316,9 +376,9 @@ void identity_becomes_native(uintptr_t before) noexcept {
   rseq_register(thread_pointer());
 }
 
-void identity_begin(Identity* identity, const char* low, size_t size) noexcept {
-  identity->stack = {reinterpret_cast<uintptr_t>(low), size, 0};
-  show_stack(identity, identity->stack);
+void identity_begin(Identity* identity, const Stack& stack) noexcept {
+  // Memory of the program's; of its own one, with all that lies on it, the C library knows.
+  if (!stack.part) show_stack(identity, {reinterpret_cast<uintptr_t>(stack.low), stack.usable(), 0});
   if (!identity->fresh) return;
   identity->fresh = false;
   uselocale(LC_GLOBAL_LOCALE);  // also its tables of characters, which lie in thread-local variables

@@ -25,7 +25,27 @@ void stack_adopt(Stack& record, char* low, char* top) noexcept {
   san::stack_adopted(record.san);
 }
 
+void stack_part(Stack& record, const Stack& whole, char* top) noexcept {
+  record = Stack{};
+  record.low = whole.low;
+  record.top = top;
+  record.size = static_cast<size_t>(top - whole.low) - kPage;
+  record.part = true;
+  san::stack_created(record.san, record.low, top);
+}
+
+void stack_shed(Stack& stack) noexcept {
+  constexpr size_t kLeft = 32 * 1024;
+  char* const low = stack.low + kPage;
+  char* const high = stack.top - kLeft - (reinterpret_cast<uintptr_t>(stack.top) & (kPage - 1));
+  if (high > low) stack_memory_drop(low, high);
+}
+
 void stack_dispose(Stack* stack) noexcept {
+  if (stack->part) {
+    if (stack_options().watermark) stack_rezero(stack);
+    return;
+  }
   if (stack->batch != nullptr) {
     if (stack_options().watermark) stack_rezero(stack);
     stack_release(stack);

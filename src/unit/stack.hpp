@@ -29,6 +29,7 @@ struct Stack {
   bool cached = false;      // may go straight into a StackCache; else: StackCache::retire()
   bool canary = false;      // in place of a guard
   bool foreign = false;     // memory of the caller, or a thread's own stack: never unmapped by us
+  bool part = false;        // of another one, with which it is unmapped
   StackBatch* batch = nullptr;  // that it was mapped with; null: not of the default size
   unsigned node = 0;            // not of the default size: where it was mapped
   // whoever holds the stack
@@ -62,6 +63,9 @@ Stack* stack_map(size_t size) noexcept;
 Stack* stack_over(void* low, size_t size) noexcept;
 // The stack that the calling thread runs on, between two addresses.
 void stack_adopt(Stack& record, char* low, char* top) noexcept;
+
+// The lower part of a stack of ours, up to an address; above it somebody else is at work.
+void stack_part(Stack& record, const Stack& whole, char* top) noexcept;
 
 // Gives a stack back to where it came from, whatever its kind.
 void stack_dispose(Stack* stack) noexcept;
@@ -114,6 +118,9 @@ struct StackCache {
 bool stack_trim() noexcept;
 // Unmaps everything. Precondition: no stack of ours is in use.
 void stack_release_all() noexcept;
+
+// Gives back memory of a stack that nobody is on, but for what most need. Of one that no option concerns: not of the default size.
+void stack_shed(Stack& stack) noexcept;
 
 // In a forked child: unmaps all stacks of the default size but the one that has this address, which is
 // nobody's from then on; nobody has a stack.

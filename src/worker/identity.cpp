@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <type_traits>
 
 #include "api/handles.hpp"
 #include "arch/system_call.hpp"
@@ -12,6 +13,7 @@
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/time_slice.hpp"
 #include "os/cpu_yield.hpp"
 #include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
@@ -25,9 +27,14 @@ namespace {
 template <class F>
 auto in_section(F f) noexcept {
   Worker* worker = section_enter();
-  const auto result = f();
-  section_leave(worker);
-  return result;
+  if constexpr (std::is_void_v<decltype(f())>) {
+    f();
+    section_leave(worker);
+  } else {
+    const auto result = f();
+    section_leave(worker);
+    return result;
+  }
 }
 
 // ULTs that have one can be sent signals.
@@ -46,9 +53,9 @@ bool start_keeper() noexcept {
 }
 
 // Counted in: others make some for it. WEFT_ERR_BUSY: not yet.
-int look_for_one(Identity*& identity, uint32_t refusals) noexcept {
+int look_for_one(Identity*& identity, size_t stack_size, uint32_t refusals) noexcept {
   return in_section([&] {
-    identity = identity_take();
+    identity = identity_take(stack_size);
     if (identity != nullptr) return WEFT_OK;
     if (identity_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
     if (identity_exhausted()) return WEFT_ERR_LIMIT;
@@ -58,16 +65,16 @@ int look_for_one(Identity*& identity, uint32_t refusals) noexcept {
 
 // The keeper may wait for a lock of malloc's that a preempted ULT holds. Here the guard is down: a tick, or whoever sees
 // that this thread sleeps, takes the worker along, and that ULT goes on.
-int wait_for_one(Identity*& identity) noexcept {
+int wait_for_one(Identity*& identity, size_t stack_size) noexcept {
   const uint32_t refusals = identity_refusals();
-  identity_wait_begins();
+  in_section([=] { identity_wait_begins(1, stack_size); });
   keep_courier();
   if (!start_keeper()) identity_refused();
   int error;
   for (;;) {
     // Acquire, pairs with the release of whoever has news.
     const uint32_t news = identity_news.load(std::memory_order_acquire);
-    error = look_for_one(identity, refusals);
+    error = look_for_one(identity, stack_size, refusals);
     if (error != WEFT_ERR_BUSY) break;
     keeper_call();
     if (!keeper_runs()) spare_maker_call();
@@ -81,10 +88,15 @@ void run_destructors(void*) { identity_run_destructors(); }
 
 }  // namespace
 
-int identity_acquire(Identity*& identity) noexcept {
+size_t identity_stack_size(size_t wish) noexcept {
+  return (wish != 0 ? wish : stack_options().default_size) + preempt_stack_room();
+}
+
+int identity_acquire(Identity*& identity, size_t stack_wish) noexcept {
   if (identity_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
-  identity = in_section(identity_take);
-  return identity != nullptr ? WEFT_OK : wait_for_one(identity);
+  const size_t stack_size = identity_stack_size(stack_wish);
+  identity = in_section([=] { return identity_take(stack_size); });
+  return identity != nullptr ? WEFT_OK : wait_for_one(identity, stack_size);
 }
 
 void release_identity(Unit* unit) noexcept {
@@ -92,6 +104,10 @@ void release_identity(Unit* unit) noexcept {
   unit->cold.own &= static_cast<uint8_t>(~own::kIdentity);
   Identity* identity = unit->identity;
   unit->exceptions[0] = nullptr;
+  if (unit->stack == &identity->stack) {
+    stack_dispose(unit->stack);
+    unit->stack = nullptr;
+  }
   identity->unit.store(nullptr, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);  // who looks at the unit has the fence
   lender_settle(*identity);

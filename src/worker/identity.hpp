@@ -7,9 +7,11 @@
 
 namespace weft::rt {
 
-// One for a unit that is about to be made. Waits where more threads must be started first. Guard down. Errors:
-// UNSUPPORTED, LIMIT, NO_KLT.
-int identity_acquire(Identity*& identity) noexcept;
+// How large the stack of an identity is to be, for a unit that wants one of this size; 0: the default.
+size_t identity_stack_size(size_t wish) noexcept;
+// One for a unit that is about to be made, and wants such a stack. Waits where more threads must be started first. Guard down.
+// Errors: UNSUPPORTED, LIMIT, NO_KLT.
+int identity_acquire(Identity*& identity, size_t stack_wish) noexcept;
 // Of a unit that ends, has ended or never began. Guard up, or inside the gate.
 void release_identity(Unit* unit) noexcept;
 

@@ -40,9 +40,10 @@ bool ended(const Unit* unit) noexcept { return unit_state(unit) == UnitState::kT
 // Stacks of the default size go by the batch. That of main is the thread's; its record is the survivor's now.
 void drop_stack(Unit* unit, const Unit* survivor) noexcept {
   Stack* stack = unit->stack;
-  if (stack == nullptr || (unit_is(unit, flag::kStackKept) && ended(unit))) return;  // for a revival
+  const bool lenders = stack != nullptr && stack->part;  // which has stayed behind
+  if (stack == nullptr || (unit_is(unit, flag::kStackKept) && ended(unit) && !lenders)) return;  // for a revival
   const bool stays = stack == &primary_stack || (survivor != nullptr && unit == survivor->host);
-  if (!stays && stack->batch == nullptr) stack_dispose(stack);
+  if (!stays && !lenders && stack->batch == nullptr) stack_dispose(stack);
   unit->stack = nullptr;
   unit->flags.clear(flag::kStackKept);
 }
@@ -252,8 +253,12 @@ void process_become_child(Klt* self, bool inside) noexcept {
   forget_pool_holds();
   // The stack pointer may be in a coroutine of the program's.
   stack_forget_all_but(survivor.unit != nullptr ? primary_stack.top : stack_pointer());
-  if (survivor.unit == nullptr) return leave_behind(self);
-  go_on(survivor, self);
+  if (survivor.unit == nullptr) {
+    leave_behind(self);
+  } else {
+    go_on(survivor, self);
+  }
+  identity_unmap_forgotten();
 }
 
 bool process_is_stranded() noexcept { return stranded; }

@@ -94,7 +94,7 @@ template <bool own_stack>
   unit->claim_floor.store(has_identity ? kNoClaim : claim_floor_of(*unit->stack), std::memory_order_relaxed);
   klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor.load(std::memory_order_relaxed));
   enter_own(worker, unit);
-  if (__builtin_expect(has_identity, 0)) identity_begin(unit->identity, unit->stack->low, unit->stack->usable());
+  if (__builtin_expect(has_identity, 0)) identity_begin(unit->identity, *unit->stack);
   worker = call_unit<true>(worker, unit);
   leave_own(worker, unit);
   leave_for_good(worker, unit);

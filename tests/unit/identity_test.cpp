@@ -4,8 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cwchar>
 #include <set>
 #include <stdexcept>
@@ -545,41 +547,140 @@ TEST_P(Identity, StaysBehindInTheChildOfMain) {
   EXPECT_TRUE(ok(weft_free(&ended)));
 }
 
-TEST_P(Identity, TheStackThatIsToldIsItsOwn) {
-  const auto told = [](pthread_t thread) {
-    pthread_attr_t attr;
-    void* low = nullptr;
-    size_t size = 0;
-    EXPECT_EQ(pthread_getattr_np(thread, &attr), 0);
-    EXPECT_EQ(pthread_attr_getstack(&attr, &low, &size), 0);
-    EXPECT_EQ(pthread_attr_destroy(&attr), 0);
-    return std::pair(static_cast<char*>(low), size);
-  };
+struct Told {
+  char* low;
+  size_t size;
+  bool has(const void* address) const { return static_cast<size_t>(static_cast<const char*>(address) - low) < size; }
+};
+Told told_stack(pthread_t thread) {
+  pthread_attr_t attr;
+  void* low = nullptr;
+  Told told{};
+  EXPECT_EQ(pthread_getattr_np(thread, &attr), 0);
+  EXPECT_EQ(pthread_attr_getstack(&attr, &low, &told.size), 0);
+  EXPECT_EQ(pthread_attr_destroy(&attr), 0);
+  told.low = static_cast<char*>(low);
+  return told;
+}
+
+// As much of the stack as that, with what is on the way.
+[[gnu::noinline]] char* touch_stack(size_t bytes) {
+  auto* low = static_cast<char*>(alloca(bytes));
+  for (size_t i = 0; i < bytes; i += 4096) static_cast<volatile char*>(low)[bytes - 1 - i] = 1;
+  asm volatile("" : : "r"(low) : "memory");
+  return low + 4096;
+}
+
+bool in_memory(const char* address) {
+  unsigned char resident = 0;
+  auto* page = reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(address) & ~uintptr_t{4095});
+  return mincore(page, 1, &resident) == 0 && (resident & 1) != 0;  // or not mapped at all
+}
+
+// Collectors take what is told for all that a thread may keep pointers in.
+TEST_P(Identity, TheStackThatIsToldIsItsOwnWithItsVariables) {
   weft_unit_attr_t attr = own_identity();
   attr.stack_size = size_t{1} << 20;
   for (int round = 0; round < 3; ++round) {
     std::atomic<pthread_t> who{};
-    std::atomic<char*> here{nullptr};
+    std::atomic<char*> place{nullptr};
+    std::atomic<int*> its_variable{nullptr};
     Call call([&] {
       char local = 0;
-      const auto [low, size] = told(pthread_self());
-      EXPECT_GT(&local, low);
-      EXPECT_LT(&local, low + size);
-      EXPECT_GE(size, attr.stack_size);
+      const Told told = told_stack(pthread_self());
+      EXPECT_TRUE(told.has(&local) && told.has(&here()));
+      EXPECT_GE(told.size, attr.stack_size);
       who = pthread_self();
-      here = &local;
-      while (here != nullptr) weft_yield();
+      its_variable = &here();
+      place = &local;
+      while (place != nullptr) weft_yield();
     });
     weft_unit_t unit = call.ult(&attr);
-    while (here == nullptr) weft_yield();
-    const auto [low, size] = told(who);  // from elsewhere
-    EXPECT_GT(here.load(), low);
-    EXPECT_LT(here.load(), low + size);
+    while (place == nullptr) weft_yield();
+    const Told told = told_stack(who);  // from elsewhere
+    EXPECT_TRUE(told.has(place) && told.has(its_variable));
     EXPECT_EQ(run_in_child([] {}), 0);
-    EXPECT_EQ(told(who).first, low);  // as before
-    here = nullptr;
+    EXPECT_EQ(told_stack(who).low, told.low);  // as before
+    place = nullptr;
     EXPECT_TRUE(ok(weft_free(&unit)));
   }
+}
+
+TEST_P(Identity, OfMemoryOfTheProgramThatIsTold) {
+  weft_unit_attr_t attr = own_identity();
+  std::vector<char> memory(128 * 1024);
+  attr.stack_memory = memory.data();
+  attr.stack_size = memory.size();
+  for (int round = 0; round < 2; ++round) {
+    in_ult([] {
+      char local = 0;
+      EXPECT_TRUE(told_stack(pthread_self()).has(&local));
+    }, &attr);
+    const weft_unit_attr_t without = own_identity();
+    in_ult([] { EXPECT_TRUE(told_stack(pthread_self()).has(&here())); }, &without);
+  }
+}
+
+TEST_P(Identity, WhoWantsMoreStackHasIt) {
+  for (const size_t wish : {size_t{0}, size_t{4} << 20, size_t{0}, size_t{16} << 20, size_t{1} << 20}) {
+    weft_unit_attr_t attr = own_identity();
+    attr.stack_size = wish;
+    in_ult([wish] {
+      if (wish != 0) touch_stack(wish - 65536);
+      EXPECT_GE(weft_unit_stack_size(weft_self()), std::max(wish, size_t{128 * 1024}));
+      EXPECT_EQ(here(), 7);
+      here() = 8;
+    }, &attr);
+  }
+}
+
+TEST_P(Identity, WhatNobodyNeedsOfAStackIsGivenBack) {
+  if (weft::rt::san::kOwnThreadLocals) GTEST_SKIP() << "no identity is used twice";
+  weft_unit_attr_t attr = own_identity();
+  attr.stack_size = size_t{1} << 20;
+  char* deep = nullptr;
+  in_ult([&] {
+    deep = touch_stack(size_t{1} << 19);
+    EXPECT_TRUE(in_memory(deep));
+  }, &attr);
+  while (in_memory(deep)) usleep(10000);
+}
+
+// Those of the others, who have stayed behind, are gone.
+TEST_P(Identity, TheStackThatIsToldInAChild) {
+  std::atomic<char*> place{nullptr};
+  const weft_unit_attr_t attr = own_identity();
+  Call call([&] {
+    char local = 1;
+    place = &local;
+    while (place != nullptr) weft_yield();
+    EXPECT_EQ(local, 1);
+  });
+  weft_unit_t unit = call.ult(&attr);
+  while (place == nullptr) weft_yield();
+  in_ult([&] {
+    EXPECT_EQ(run_in_child([&] {
+      const auto told_right = [] {
+        char local = 0;
+        const Told told = told_stack(pthread_self());
+        return told.has(&local) && told.has(&here());
+      };
+      CHILD_CHECK(told_right());
+      CHILD_CHECK(!in_memory(place));
+      if (!kChildMayStartThreads) return;
+      for (int i = 0; i < 20; ++i) {
+        bool right = false;
+        in_ult([&] {
+          touch_stack(size_t{1} << 16);
+          right = told_right();
+        }, &attr);
+        CHILD_CHECK(right);
+      }
+      CHILD_CHECK(told_right());
+    }), 0);
+  }, &attr);
+  place = nullptr;
+  EXPECT_TRUE(ok(weft_free(&unit)));
 }
 
 // ---- under ticks

@@ -464,6 +464,23 @@ TEST_F(StackTest, WatermarkFindsTheDeepestByte) {
   stack_dispose(stack);
 }
 
+TEST_F(StackTest, WatermarkOfAPart) {
+  stack_setup({.watermark = true});
+  Stack* whole = stack_map(65536);
+  Stack part;
+  stack_part(part, *whole, whole->top - 20032);
+  *part.top = 1;  // whoever is at work above it
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(stack_used(part), 0u);
+    part.top[-20000] = 1;
+    EXPECT_NEAR(static_cast<double>(stack_used(part)), 20000, 8);
+    stack_dispose(&part);
+    EXPECT_EQ(*part.top, 1);
+  }
+  EXPECT_TRUE(stack_in_guard(part, part.low));
+  stack_dispose(whole);
+}
+
 TEST_F(StackTest, NoWatermarkUnlessAskedFor) {
   Stack* stack = stack_acquire();
   stack->top[-100] = 1;

@@ -21,6 +21,8 @@ size_t default_stack() {
   return limit.rlim_cur < WEFT_STACK_MIN ? WEFT_STACK_MIN : limit.rlim_cur;
 }
 
+size_t stack_size() { return device().stack_size != 0 ? device().stack_size : default_stack(); }
+
 void warn_once(std::atomic<bool>& said, const char* what, int error) {
   if (said.exchange(true, std::memory_order_relaxed)) return;
   std::fprintf(stderr, "weft: OpenMP: %s: %s\n", what, weft_strerror(error));
@@ -37,7 +39,7 @@ weft_identity_t wanted_identity() {
 }  // namespace
 
 ThreadsForeseen::ThreadsForeseen(int n) : left_(wanted_identity() == WEFT_IDENTITY_OWN ? static_cast<unsigned>(n) : 0) {
-  if (left_ > 0) front::identities_foreseen(left_);
+  if (left_ > 0) front::identities_foreseen(left_, stack_size());
 }
 void ThreadsForeseen::one_begins() {
   if (left_ == 0) return;
@@ -60,7 +62,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   member.thread = thread;
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.name = "OpenMP thread";
-  attr.stack_size = device().stack_size != 0 ? device().stack_size : default_stack();
+  attr.stack_size = stack_size();
   attr.identity = wanted_identity();
   // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
   const bool below_ult = member.team->members[0].thread->unit != nullptr;
