@@ -173,18 +173,17 @@ void find_stack() noexcept {
 }  // namespace
 
 const CLibrary& c_library_find() noexcept {
-  static const bool found = [] {
-    c_library.lacks = nullptr;
-    c_library.run_tls_destructors = find<void (*)()>("__call_tls_dtors");
-    find_keys();
-    if (c_library.lacks == nullptr) find_modules();
-    if (c_library.lacks == nullptr) find_tls_destructors();
-    if (c_library.lacks == nullptr) find_stack();
-    c_library.on_klt = klt_register_flag();
-    c_library.error = from_thread_pointer(&errno);
-    return true;
-  }();
-  static_cast<void>(found);
+  static bool found = false;  // not before all is: a forked child may begin again
+  if (found) return c_library;
+  c_library.lacks = nullptr;
+  c_library.run_tls_destructors = find<void (*)()>("__call_tls_dtors");
+  find_keys();
+  if (c_library.lacks == nullptr) find_modules();
+  if (c_library.lacks == nullptr) find_tls_destructors();
+  if (c_library.lacks == nullptr) find_stack();
+  c_library.on_klt = klt_register_flag();
+  c_library.error = from_thread_pointer(&errno);
+  found = true;
   return c_library;
 }
 

@@ -63,7 +63,7 @@ struct DtvEntry {
 };
 inline void* const kNoBlock = reinterpret_cast<void*>(-1);
 
-// Finds all that out, at the first call. Of one thread; it may allocate, and registers a destructor for itself.
+// Finds all that out, at the first call. One thread at a time; it may allocate, and registers a destructor for itself.
 const CLibrary& c_library_find() noexcept;
 // What has been found.
 extern CLibrary c_library;

@@ -17,6 +17,7 @@
 #include "identity/lender.hpp"
 #include "identity/robust.hpp"
 #include "identity/values.hpp"
+#include "os/loader_work.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/stack_map.hpp"
 
@@ -250,7 +251,9 @@ void identity_make() noexcept {
 }
 
 void identity_learn() noexcept {
-  if (outdated()) learn();
+  if (!outdated()) return;
+  const LoaderWork hold;
+  learn();
 }
 
 bool identity_waits() noexcept { return pool.waiting.load(std::memory_order_acquire) != 0; }

@@ -1,26 +1,20 @@
 #include "inspect/unwind.hpp"
 
-#include <pthread.h>
-#include <time.h>
-
 #include <atomic>
 #include <climits>
-#include <utility>
 
 #include "inspect/cfi/cfi.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/loader_work.hpp"
 #include "os/peek.hpp"
 
 namespace weft::rt {
 namespace {
 
 constexpr char kNotYet[] = "libunwind could not be loaded meanwhile";
-constinit std::atomic<const char*> lacks{kNotYet};  // written once, under `loading`
+constinit std::atomic<const char*> lacks{kNotYet};  // written once, at LoaderWork
 constinit FutexWord is_known{0};                    // whether it has been
-pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-bool loading_is_kept_away = false;  // by the fork that is under way
-constexpr time_t kLongestLoadS = 1;
 
 // Each frame begins with the caller's frame pointer and the return address. Code without frame pointers leaves
 // out its caller, or ends the chain.
@@ -48,10 +42,11 @@ void walk_frame_pointers(const Registers& from, Frames& to) noexcept {
 }  // namespace
 
 void unwind_prepare() noexcept {
-  pthread_mutex_lock(&loading);
-  // Release, pairs with the acquire of who finds it ready.
-  if (lacks.load(std::memory_order_relaxed) == kNotYet) lacks.store(cfi_open(), std::memory_order_release);
-  pthread_mutex_unlock(&loading);
+  {
+    const LoaderWork hold;
+    // Release, pairs with the acquire of who finds it ready.
+    if (lacks.load(std::memory_order_relaxed) == kNotYet) lacks.store(cfi_open(), std::memory_order_release);
+  }
   is_known.store(1, std::memory_order_release);
   futex_wake(is_known, INT_MAX);
 }
@@ -61,20 +56,6 @@ void unwind_await(AskForUnwinder ask) noexcept {
   if (is_known.load(std::memory_order_acquire) != 0 || !ask(unwind_prepare)) return;
   const uint64_t end = now_ns() + kAtMostNs;
   while (is_known.load(std::memory_order_acquire) == 0 && now_ns() < end) futex_wait_until(is_known, 0, end);
-}
-
-void unwind_fork_begins() noexcept {
-  timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);  // ThreadSanitizer knows pthread_mutex_timedlock() only
-  until.tv_sec += kLongestLoadS;
-  loading_is_kept_away = pthread_mutex_timedlock(&loading, &until) == 0;
-}
-void unwind_fork_ends() noexcept {
-  if (std::exchange(loading_is_kept_away, false)) pthread_mutex_unlock(&loading);
-}
-void unwind_fork_ends_in_child() noexcept {
-  if (loading_is_kept_away) return unwind_fork_ends();
-  loading = PTHREAD_MUTEX_INITIALIZER;  // whoever has it has stayed behind
 }
 
 const char* unwind_lacks() noexcept { return lacks.load(std::memory_order_acquire); }

@@ -22,12 +22,6 @@ using AskForUnwinder = bool (*)(void (*prepare)()) noexcept;
 // For a report, if it has been left to them: waits until it is ready, a second at most. Async-signal-safe.
 void unwind_await(AskForUnwinder ask) noexcept;
 
-// Round a fork(): nobody is loading libunwind meanwhile, whose child would have the loader's lock for ever. But for somebody who takes
-// longer than a second: then he waits for that lock, which the caller has (a library's constructor forks).
-void unwind_fork_begins() noexcept;
-void unwind_fork_ends() noexcept;
-void unwind_fork_ends_in_child() noexcept;
-
 // Null: by the tables of the code (.eh_frame). Otherwise why not: then by frame pointers, which only code that
 // was compiled with them has.
 const char* unwind_lacks() noexcept;

@@ -13,10 +13,10 @@
 #include "base/check.hpp"
 #include "identity/identity.hpp"
 #include "identity/keeper.hpp"
-#include "inspect/unwind.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
+#include "os/loader_work.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 
@@ -51,7 +51,7 @@ void before_fork() noexcept {
   const bool inside = self != nullptr && klt_is_inside(self);
   forking = {self, runtime_running(), inside};
   if (inside) return;
-  unwind_fork_begins();
+  loader_work_fork_begins();
   // From here on nobody takes our worker. It is not looked at: it may be gone already.
   if (self != nullptr) klt_register_store32<kKltGuard>(kGuardUp);
   gate_close(self, forking.running);
@@ -61,7 +61,7 @@ void before_fork() noexcept {
 
 void after_fork_in_parent() noexcept {
   if (!forking.inside) {
-    unwind_fork_ends();
+    loader_work_fork_ends();
     identity_fork_ends();
     gate_open(forking.running);
     // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend.
@@ -73,7 +73,7 @@ void after_fork_in_parent() noexcept {
 
 void after_fork_in_child() noexcept {
   ++process_generation;
-  unwind_fork_ends_in_child();
+  loader_work_fork_ends_in_child();
   if (!forking.inside) gate_reset();
   if (forking.running) {
     process_become_child(forking.self, forking.inside);
