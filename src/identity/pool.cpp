@@ -42,7 +42,7 @@ struct IdentityPool {
   unsigned fewest = 0;    // parked, since the last time that it was looked at
   unsigned most = 0;
   uint64_t made = 0;
-  size_t stack_size = 0;  // the largest that anybody has wanted: so are those that are made
+  size_t stack_size = 0;  // the largest that anybody has wanted, since the kernel has last refused: so are those that are made
   bool some_used = false;  // of those that are parked
   bool outdated = true;   // values_learn() is to be called
   // any thread
@@ -120,9 +120,10 @@ Identity* take_ending() noexcept {
   return identity;
 }
 
-// How many to start for those who wait; some more where many are in use.
+// How many to start for those who wait; some more where many are in use. None before anybody has said how large.
 unsigned to_start() noexcept {
   const Locked locked;
+  if (pool.stack_size == 0) return 0;
   const unsigned waiting = pool.waiting.load(std::memory_order_acquire);
   const unsigned coming = pool.parked_count + pool.starting;
   if (waiting <= coming) return 0;
@@ -144,6 +145,12 @@ void learn() noexcept {
   if (lacks == nullptr) values_publish();
   pool.lacks.store(lacks, std::memory_order_relaxed);
   pool.outdated = false;
+}
+
+// It may have been too much for the kernel: who comes next says what he wants.
+void forget_stack_size() noexcept {
+  const Locked locked;
+  pool.stack_size = 0;
 }
 
 size_t stack_size_wanted() noexcept {
@@ -245,7 +252,10 @@ void identity_make() noexcept {
     count_starting(-1);
     break;
   }
-  if (wish > 0) return identity_refused();
+  if (wish > 0) {
+    forget_stack_size();
+    return identity_refused();
+  }
   // Whoever starts tells when it is ready. Not if there are none: who waits would but call again, and again.
   if (some_parked()) tell_news();
 }

@@ -634,6 +634,17 @@ TEST_P(Identity, WhoWantsMoreStackHasIt) {
   }
 }
 
+TEST_P(Identity, WhoWantsMoreStackThanThereIsHarmsNobody) {
+  weft_unit_attr_t attr = own_identity();
+  attr.stack_size = size_t{1} << 47;
+  Call call([] {});
+  weft_unit_t unit = nullptr;
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(fails(WEFT_ERR_NO_KLT, weft_ult_create(&Call::run, &call, &attr, &unit)));
+    in_each(4, [](int) { EXPECT_EQ(here(), 7); });
+  }
+}
+
 TEST_P(Identity, WhatNobodyNeedsOfAStackIsGivenBack) {
   if (weft::rt::san::kOwnThreadLocals) GTEST_SKIP() << "no identity is used twice";
   weft_unit_attr_t attr = own_identity();
