@@ -403,6 +403,7 @@ bool dump_stuck(int fd, const Worker* worker, const Unit* waits, const Unit* hol
 namespace {
 
 int dump_signal = 0;  // 0: none
+constinit std::atomic<bool> is_left{false};  // by the next inspect_start(): a later one does without the front-end
 struct sigaction before;
 
 void on_signal(int, siginfo_t*, void* context) noexcept {
@@ -411,12 +412,15 @@ void on_signal(int, siginfo_t*, void* context) noexcept {
 
 }  // namespace
 
-void inspect_leaves_unwinder(AskForUnwinder ask) noexcept { left_to.store(ask, std::memory_order_relaxed); }
+void inspect_leaves_unwinder(AskForUnwinder ask) noexcept {
+  left_to.store(ask, std::memory_order_relaxed);
+  is_left.store(true, std::memory_order_relaxed);
+}
 
 void inspect_start(const Options& options) noexcept {
   // Mentioned, so that it is linked into every program.
   asm volatile("" : : "r"(&weft_debug_layout));
-  if (left_to.load(std::memory_order_relaxed) == nullptr) unwind_prepare();
+  if (!is_left.exchange(false, std::memory_order_relaxed)) unwind_prepare();
   deadlock_forget();
   if (options.dump_signal == 0) return;
   struct sigaction ours{};
