@@ -145,12 +145,12 @@ void find_stack() noexcept {
   const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread");
   if (bytes == nullptr) return;
   const StackWords told = told_stack();
-  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  if (here - told.low >= told.size) {
+  const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (frame - told.low >= told.size) {
     c_library.lacks = "pthread_getattr_np";
     return;
   }
-  c_library.above_frames = told.low + told.size - here;
+  c_library.above_frames = told.low + told.size - frame;
   size_t found = 0;
   for (size_t at = 0; at + sizeof(StackWords) <= *bytes; at += sizeof(uintptr_t)) {
     StackWords here;

@@ -50,11 +50,8 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint64_t lender_b
 
 namespace {
 
-// For its frames, and a handler's.
-size_t lenders_room() noexcept {
-  static const size_t room = std::max(kLendersFrames, getauxval(AT_MINSIGSTKSZ) + kHandlersFrames);
-  return room;
-}
+// For its frames, and a handler's. Nothing that is set up at the first call: a fork may come meanwhile.
+size_t lenders_room() noexcept { return std::max(kLendersFrames, getauxval(AT_MINSIGSTKSZ) + kHandlersFrames); }
 
 // Below the room for its own frames.
 char* top_for_ult(const void* frame) noexcept {

@@ -72,7 +72,6 @@ void show_stack(const Identity* identity, const StackWords& stack) noexcept {
   if (c_library.stack != 0) *reinterpret_cast<StackWords*>(identity->thread_pointer + c_library.stack) = stack;
 }
 
-
 // Under the lock.
 void park(Identity* identity) noexcept {
   identity->next = pool.parked;

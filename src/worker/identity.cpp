@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <mutex>
-#include <type_traits>
 
 #include "api/handles.hpp"
 #include "arch/system_call.hpp"
@@ -27,14 +26,9 @@ namespace {
 template <class F>
 auto in_section(F f) noexcept {
   Worker* worker = section_enter();
-  if constexpr (std::is_void_v<decltype(f())>) {
-    f();
-    section_leave(worker);
-  } else {
-    const auto result = f();
-    section_leave(worker);
-    return result;
-  }
+  const auto result = f();
+  section_leave(worker);
+  return result;
 }
 
 // ULTs that have one can be sent signals.
@@ -67,7 +61,9 @@ int look_for_one(Identity*& identity, size_t stack_size, uint32_t refusals) noex
 // that this thread sleeps, takes the worker along, and that ULT goes on.
 int wait_for_one(Identity*& identity, size_t stack_size) noexcept {
   const uint32_t refusals = identity_refusals();
-  in_section([=] { identity_wait_begins(1, stack_size); });
+  Worker* worker = section_enter();
+  identity_wait_begins(1, stack_size);
+  section_leave(worker);
   keep_courier();
   if (!start_keeper()) identity_refused();
   int error;
