@@ -44,6 +44,10 @@ inline constexpr uint32_t kPostLooks = 2;    // runnable: it looks whenever the 
 
 // Under runtime.setup, or before anybody else knows the worker. False: the kernel refuses the thread.
 bool scout_start(Worker* worker) noexcept;
+// They look round now and then, until workers are often taken from those that block. Precondition: there are none.
+void scouts_be_calm() noexcept;
+// They see at once who blocks. Any thread.
+void scouts_be_alert() noexcept;
 // All of them, and their heirs are spares again.
 void scouts_stop() noexcept;
 // Nobody knows the workers any more.

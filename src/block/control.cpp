@@ -81,7 +81,9 @@ int set_mode(BlockMode mode) noexcept {
     const BlockRung rung = watch_find_rung(runtime.options.blocking_rung);
     if (rung == BlockRung::None || !back_install()) return WEFT_ERR_UNSUPPORTED;
     block_settings.rung.store(rung, std::memory_order_relaxed);
+    scouts_be_calm();
   }
+  if (mode == BlockMode::On) scouts_be_alert();
   // From here on every thread that starts is watched, and every worker gets a scout.
   block_mode.store(mode, std::memory_order_seq_cst);
   open_all();

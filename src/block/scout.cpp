@@ -1,8 +1,9 @@
 // scout.cpp: the thread that looks after a worker's carrier.
 //
-// It is bound to the worker's core and has the policy SCHED_IDLE, so the kernel runs it when it has nothing better for that
-// core: when the carrier sleeps. It is no KLT, takes no lock and changes nothing but its own words: it may be preempted
-// anywhere, for as long as others have a use for the core.
+// It is bound to the worker's core. As long as nobody has blocked while others waited it looks round now and then. After
+// that it has the policy SCHED_IDLE, so the kernel runs it when it has nothing better for that core: when the carrier
+// sleeps. It is no KLT, takes no lock and changes nothing but its own words: it may be preempted anywhere, for as long as
+// others have a use for the core.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -46,6 +47,10 @@ constexpr uint64_t kLongAwayNs = 1'000'000;
 constexpr uint64_t kSliceNs = 100'000;
 // From one look at a carrier that computes to the next, on average: at times the kernel gives an idle thread its turn at each tick.
 constexpr uint64_t kBetweenNs = 6'500'000;
+// From one look to the next, as long as hardly anybody blocks: no more workers than these are taken in such a time.
+constexpr uint64_t kFirstCalmNapNs = 1'000'000, kLongestCalmNapNs = 16'000'000;
+constexpr uint32_t kMostTaken = 3;
+constexpr uint64_t kMostTakenInNs = 10'000'000'000;
 
 constexpr int kNoCpu = -2;
 constexpr int kOnlyStarting = -1;  // in the place of its tid
@@ -74,9 +79,15 @@ void for_each_post(F&& f) noexcept {
 }
 
 constinit std::atomic<bool> told{false};
+// Units block often, or are to be seen at once from the first one on. Any thread; so are the next two, which nobody needs exactly.
+constinit std::atomic<bool> alert{false};
+constinit std::atomic<uint64_t> taken_since{0};
+constinit std::atomic<uint32_t> taken_lately{0};
 
 struct Scout {
   Worker* worker;
+  bool idle = false;     // its policy
+  uint64_t calm_nap = kFirstCalmNapNs;  // the next one, until then
   int cpu = kNoCpu;
   const Klt* klt = nullptr;  // at which it looked last
   uint64_t stamp = 0;    // what it saw
@@ -102,6 +113,12 @@ struct SchedulingOfThread {
   uint32_t priority;
   uint64_t runtime, deadline, period;
 };
+
+// As any thread, but whoever runs as it wakes goes on.
+void make_calm() noexcept {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);
+}
 
 // The policy needs no privilege; the way back does, or RLIMIT_NICE. With the shortest slice, which Linux 6.12 lets a thread
 // choose and earlier ones ignore, it waits 70 ms for its turn beside two busy threads instead of a second.
@@ -213,6 +230,7 @@ bool look(Scout& scout) noexcept {
   scout.klt = klt;
   if (sight.asleep) {
     scout.nap_in_company = kNapNs;
+    scout.calm_nap = kFirstCalmNapNs;
     see_to_it(scout, klt, sight, unchanged);
   } else {
     scout.alone = 0;
@@ -232,16 +250,28 @@ void tell_if_beyond() noexcept {
   static_cast<void>(dump_waiting(STDERR_FILENO, sentence));
 }
 
-void watch_over(Scout& scout) noexcept {
-  BlockPost& post = scout.worker->post;
+// False: there is nothing to look at. It rests.
+bool looks_on(Scout& scout) noexcept {
   tell_if_beyond();
   follow(scout);
-  if (!look(scout)) {
-    scout_rest(scout.worker);
-    // It has gone on before it could see that we rest; what waits for it may lie in any pool, and nobody tells us of that.
-    if (is_awake(scout.worker)) scout_look(scout.worker);
-    return;
-  }
+  if (look(scout)) return true;
+  scout_rest(scout.worker);
+  // It has gone on before it could see that we rest; what waits for it may lie in any pool, and nobody tells us of that.
+  if (is_awake(scout.worker)) scout_look(scout.worker);
+  return false;
+}
+
+// As long as hardly anybody blocks.
+void look_round(Scout& scout) noexcept {
+  if (!looks_on(scout)) return;
+  scout.ready = 0;
+  futex_wait_for(scout.worker->post.state, kPostLooks, scout.calm_nap);
+  scout.calm_nap = std::min(2 * scout.calm_nap, kLongestCalmNapNs);
+}
+
+void watch_over(Scout& scout) noexcept {
+  BlockPost& post = scout.worker->post;
+  if (!looks_on(scout)) return;
   // It has lost the core since, to the heir that it has woken most of all, and has it back as the next carrier blocks. Not twice: then
   // a look takes that long.
   scout.looks_again = !scout.looks_again && now_ns() - scout.seen >= kAwayNs;
@@ -285,12 +315,16 @@ void* scout_main(void* arg) noexcept {
   Scout scout{static_cast<Worker*>(arg)};
   BlockPost& post = scout.worker->post;
   post.tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
-  make_idle();
+  make_calm();
   for (;;) {
+    if (!scout.idle && alert.load(std::memory_order_relaxed)) {
+      make_idle();
+      scout.idle = true;
+    }
     switch (post.state.load(std::memory_order_acquire)) {
       case kPostEnds: tell_if_beyond(); return nullptr;
       case kPostRests: rest(scout); break;
-      default: watch_over(scout);
+      default: scout.idle ? watch_over(scout) : look_round(scout);
     }
   }
 }
@@ -308,7 +342,33 @@ void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcep
   block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
 }
 
+void scouts_be_calm() noexcept {
+  taken_since.store(0, std::memory_order_relaxed);
+  taken_lately.store(0, std::memory_order_relaxed);
+  alert.store(false, std::memory_order_relaxed);
+}
+
+void scouts_be_alert() noexcept {
+  if (alert.exchange(true, std::memory_order_relaxed)) return;
+  for_each_post([](Worker* worker) { futex_wake(worker->post.state, 1); });
+}
+
+namespace {
+
+void note_taken() noexcept {
+  if (alert.load(std::memory_order_relaxed)) return;
+  const uint64_t now = now_ns();
+  if (now - taken_since.load(std::memory_order_relaxed) > kMostTakenInNs) {
+    taken_since.store(now, std::memory_order_relaxed);
+    taken_lately.store(0, std::memory_order_relaxed);
+  }
+  if (taken_lately.fetch_add(1, std::memory_order_relaxed) >= kMostTaken) scouts_be_alert();
+}
+
+}  // namespace
+
 void count_taken(Worker* worker, const Klt* carrier, const Sight& sight) noexcept {
+  note_taken();
   block_counts.taken.fetch_add(1, std::memory_order_relaxed);
   uint64_t block = block_of(carrier, sight);
   worker->post.counted.compare_exchange_strong(block, 0, std::memory_order_relaxed);

@@ -16,8 +16,8 @@ namespace weft::rt {
 
 extern std::atomic<BlockMode> block_mode;
 
-// Whether a worker whose KLT goes to sleep in the kernel is taken from it within microseconds: not where that is found by looking
-// round now and then.
+// Whether a worker whose KLT goes to sleep in the kernel is taken from it within microseconds, where that happens often: not where
+// that is found by looking round now and then.
 extern std::atomic<bool> block_sees_at_once;
 
 // How often the program has set the mode; and what takes long, by a thread that may wait: the mode `auto`, unless the mode has been

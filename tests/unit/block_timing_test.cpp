@@ -7,7 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,6 +37,39 @@ TEST_P(BlockingAlone, TheScoutLeavesAComputingCarrierAlone) {
   while (weft_now() < end) asm volatile("");
   EXPECT_LE(blocking_info().looks - before, 100u);  // 200 a second
   EXPECT_TRUE(ok(weft_free(&waits)));
+}
+
+// A thread of that policy, which an unprivileged process cannot take back, holds up the end of the process where others keep the
+// cores busy.
+int idle_threads() {
+  int idle = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    idle += sched_getscheduler(std::stoi(task.path().filename())) == SCHED_IDLE;
+  }
+  return idle;
+}
+
+TEST_P(BlockingAlone, NoThreadIsIdleBeforeUnitsBlockOften) {
+  if (idle_threads() != 0 && GetParam().mode == WEFT_BLOCKING_AUTO) GTEST_SKIP() << "we have that policy ourselves";
+  const auto blocks_while_another_waits = [] {
+    Pipe pipe;
+    Call blocks([&] { pipe.get(); }), runs([&] { pipe.put(); });
+    weft_unit_t units[] = {blocks.ult(), runs.ult()};
+    EXPECT_TRUE(ok(weft_free_many(2, units)));
+  };
+  if (GetParam().mode == WEFT_BLOCKING_AUTO) {
+    Call other([] {});
+    weft_unit_t waits = other.ult();
+    const uint64_t end = weft_after(100'000'000);
+    while (weft_now() < end) asm volatile("");
+    EXPECT_TRUE(ok(weft_free(&waits)));
+    blocks_while_another_waits();
+    EXPECT_EQ(idle_threads(), 0);
+  }
+  EXPECT_TRUE(wait_until([&] {
+    blocks_while_another_waits();
+    return idle_threads() == 1;
+  }));
 }
 
 // Two threads that always compute have the core of the only worker, too. The scout, under SCHED_IDLE, would look once in a second.
