@@ -1,7 +1,11 @@
 #include "queue.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
 #include "icvs.hpp"
 #include "memory.hpp"
@@ -9,18 +13,49 @@
 
 namespace weft::omp {
 
+struct alignas(64) Ring {
+  Ring* before;  // a smaller one: thieves may be reading there
+  uint32_t mask;
+  Task** places() { return reinterpret_cast<Task**>(this + 1); }
+};
+
 namespace {
 
 // A thief may read a place that the owner writes at the same time: it finds then that the place is not its own.
-Task* place_load(Queue& queue, uint32_t i) { return __atomic_load_n(&queue.ring[i % Queue::kSize], __ATOMIC_RELAXED); }
-void place_store(Queue& queue, uint32_t i, Task* task) {
-  __atomic_store_n(&queue.ring[i % Queue::kSize], task, __ATOMIC_RELAXED);
+Task* place_load(Ring& ring, uint32_t i) { return __atomic_load_n(&ring.places()[i & ring.mask], __ATOMIC_RELAXED); }
+void place_store(Ring& ring, uint32_t i, Task* task) {
+  __atomic_store_n(&ring.places()[i & ring.mask], task, __ATOMIC_RELAXED);
 }
 
-[[gnu::noinline]] void queue_open(Member& member) {
-  static_assert(Queue::kSize * sizeof(Task*) <= 64u << (kBlockClasses - 1));
-  member.queue.ring = static_cast<Task**>(std::calloc(Queue::kSize, sizeof(Task*)));
-  if (member.queue.ring == nullptr) block_from_system(SIZE_MAX / 2);  // says so, and ends
+// Null: there is no memory.
+Ring* ring_create(uint32_t size, Ring* before) {
+  const size_t bytes = sizeof(Ring) + size * sizeof(Task*);
+  void* memory = std::aligned_alloc(alignof(Ring), bytes);
+  if (memory == nullptr) return nullptr;
+  std::memset(memory, 0, bytes);
+  return new (memory) Ring{before, size - 1};
+}
+
+[[gnu::noinline]] Ring* queue_open(Queue& queue) {
+  Ring* ring = ring_create(queue.size, nullptr);
+  if (ring == nullptr) block_from_system(SIZE_MAX / 2);  // says so, and ends
+  queue.ring.store(ring, std::memory_order_release);
+  return ring;
+}
+
+// False: it is as large as it is to be.
+[[gnu::noinline]] bool queue_grow(Queue& queue, uint32_t head, uint32_t tail, int n) {
+  const uint32_t wanted = std::min(64 * std::bit_ceil(static_cast<uint32_t>(n)), Queue::kMostSize);
+  if (wanted <= queue.size) return false;
+  Ring* old = queue.ring.load(std::memory_order_relaxed);
+  Ring* ring = ring_create(wanted, old);
+  if (ring == nullptr) return false;
+  for (uint32_t i = head; i != tail; ++i) place_store(*ring, i, place_load(*old, i));
+  // Release, pairs with the thieves' acquire: what is in it. In the old one nothing is written any more: who has read that finds there
+  // all that it may take.
+  queue.ring.store(ring, std::memory_order_release);
+  queue.size = wanted;
+  return true;
 }
 
 }  // namespace
@@ -37,8 +72,8 @@ bool queue_is_full_slow(Member& member, uint32_t tail) {
   if (team.hungry.load(std::memory_order_relaxed)) team.hungry.store(false, std::memory_order_relaxed);
   // Acquire, pairs with the thieves' step: they have read the place.
   queue.head_was = queue.head.load(std::memory_order_acquire);
-  const bool full = tail - queue.head_was >= Queue::kSize;
-  if (full) queue.full_for = Queue::kSize / 2 / static_cast<uint32_t>(member.team->n);
+  const bool full = tail - queue.head_was >= queue.size && !queue_grow(queue, queue.head_was, tail, team.n);
+  if (full) queue.full_for = queue.size / 2 / static_cast<uint32_t>(team.n);
   return full;
 }
 
@@ -52,10 +87,11 @@ bool descends_from(const Task* task, const Task* ancestor) {
 
 bool queue_push(Member& member, Task* task) {
   Queue& queue = member.queue;
-  if (__builtin_expect(queue.ring == nullptr, 0)) queue_open(member);
   if (queue_is_full(member)) return false;
+  Ring* ring = queue.ring.load(std::memory_order_relaxed);
+  if (__builtin_expect(ring == nullptr, 0)) ring = queue_open(queue);
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
-  place_store(queue, tail, task);
+  place_store(*ring, tail, task);
   Team& team = *member.team;
   if (__builtin_expect(!team.has_tasks.load(std::memory_order_relaxed), 0)) {
     team.has_tasks.store(true, std::memory_order_seq_cst);  // W1: from here on sleepers pay for the fence
@@ -88,7 +124,7 @@ Task* queue_pop(Member& member, bool descendants_only) {
     queue.tail.store(tail, std::memory_order_release);
     if (!mine) return nullptr;
   }
-  Task* task = place_load(queue, tail - 1);
+  Task* task = place_load(*queue.ring.load(std::memory_order_relaxed), tail - 1);
   if (!descendants_only || task->parent == member.task || descends_from(task, member.task)) return task;
   // It is put back: where it was, or as the only one.
   if (left > 0) {
@@ -104,8 +140,9 @@ Task* queue_steal(Queue& queue, int thief) {
     uint32_t head = queue.head.load(std::memory_order_seq_cst);
     // Acquire, pairs with the push: the task.
     if (static_cast<int32_t>(queue.tail.load(std::memory_order_seq_cst) - head) <= 0) return nullptr;
-    Task* task = place_load(queue, head);
-    const Task* ahead = place_load(queue, head + 1);
+    Ring& ring = *queue.ring.load(std::memory_order_acquire);
+    Task* task = place_load(ring, head);
+    const Task* ahead = place_load(ring, head + 1);
     // If it is somebody else's already it is not looked at.
     if (queue.head.compare_exchange_strong(head, head + 1, std::memory_order_seq_cst)) {
       queue.thieves[head % Queue::kThieves].store(static_cast<uint32_t>(thief) + 1, std::memory_order_relaxed);
@@ -161,8 +198,11 @@ bool inbox_has(Queue& queue, const Task* ancestor) {
 }
 
 void queue_destroy(Queue& queue) {
-  std::free(queue.ring);
-  queue.ring = nullptr;
+  for (Ring *ring = queue.ring.exchange(nullptr, std::memory_order_relaxed), *before; ring != nullptr; ring = before) {
+    before = ring->before;
+    std::free(ring);
+  }
+  queue.size = Queue::kFirstSize;
 }
 
 }  // namespace weft::omp

@@ -1,9 +1,12 @@
 // queue.hpp: a member's tasks.
 //
 // A ring in which the owner pushes and pops at the tail, and others take at the head (D. Chase, Y. Lev: Dynamic circular
-// work-stealing deque, SPAA 2005, with a fixed size). All of it can be taken by others at any time: a thread that makes tasks and
+// work-stealing deque, SPAA 2005). All of it can be taken by others at any time: a thread that makes tasks and
 // then spins for what they do has to be helped. A pop costs one locked instruction, a push none: whoever goes to sleep pays for
 // that (Parking in wait.cpp). Indices only grow (2^32 tasks until one is the same again).
+//
+// It holds 256 tasks, and 64 for each thread of the team if that is more, as in libgomp: there are programs, as PLASMA's, of which two
+// tasks spin for each other, and what does not find a place runs at once, by its maker alone.
 //
 // Rejected: a part of the owner's own (a locked instruction for every few tasks; what is private nobody can run while the owner
 // spins).
@@ -20,7 +23,7 @@ bool queue_is_full_slow(Member& member, uint32_t tail);
 inline bool queue_is_full(Member& member) {
   const Queue& queue = member.queue;
   const uint32_t tail = queue.tail.load(std::memory_order_relaxed);
-  return __builtin_expect(tail - queue.head_was >= Queue::kSize, 0) && queue_is_full_slow(member, tail);
+  return __builtin_expect(tail - queue.head_was >= queue.size, 0) && queue_is_full_slow(member, tail);
 }
 // Owner. False: it is full.
 bool queue_push(Member& member, Task* task);

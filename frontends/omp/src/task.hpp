@@ -163,11 +163,13 @@ bool cancel_group(Member& member);
 void event_fulfill(Task* task);
 
 // The queue of a member: see queue.hpp.
+struct Ring;
 struct Queue {
-  static constexpr uint32_t kSize = 256;  // a task that finds it full runs at once
+  static constexpr uint32_t kFirstSize = 256, kMostSize = 16384;  // powers of two
   static constexpr uint32_t kThieves = 16;
-  Task** ring = nullptr;                  // made at the first push
+  std::atomic<Ring*> ring{nullptr};       // own, read by all: made at the first push
   std::atomic<uint32_t> tail{0};          // own: behind the newest
+  uint32_t size = kFirstSize;             // own: of the ring. A task that finds it full runs at once
   uint32_t head_was = 0;                  // own: head when it was looked at last
   uint32_t full_for = 0;                  // own: it has been full: for so many pushes it is not looked at again
   alignas(64) std::atomic<uint32_t> head{0};  // any: the oldest

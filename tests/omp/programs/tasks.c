@@ -418,6 +418,33 @@ static void nested(void) {
   CHECK(count >= 10 && count <= 30);
 }
 
+/* Two pieces that spin for each other, behind so many tasks that wait: fewer than 64 for each thread. */
+static void spinning_behind_many(void) {
+  if (omp_get_max_threads() < 8) return;
+  const int waiting = 7 * 64;
+  int count = 0;
+#pragma omp parallel
+#pragma omp masked
+  {
+    int begun = 0;
+    for (int i = 0; i < waiting; ++i) {
+#pragma omp task shared(count)
+      {
+        for (volatile int k = 0; k < 5000; ++k) {
+        }
+        COUNT(count);
+      }
+    }
+#pragma omp taskloop num_tasks(2) untied shared(begun)
+    for (int i = 0; i < 2; ++i) {
+      COUNT(begun);
+      while (__atomic_load_n(&begun, __ATOMIC_RELAXED) < 2) {
+      }
+    }
+  }
+  CHECK(count == waiting);
+}
+
 int main(void) {
   const int teams[] = {1, 2, 3, 8};
   for (int k = 0; k < 4; ++k) {
@@ -435,6 +462,7 @@ int main(void) {
       detached();
       cancelled();
       nested();
+      spinning_behind_many();
     }
   }
   return check_end();
