@@ -254,6 +254,7 @@ TEST(OmpEnv, IsShownInTheStandardsForm) {
   const std::string text = show_environment(is->device, false);
   EXPECT_NE(text.find("OPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '"), std::string::npos) << text;
   EXPECT_NE(text.find("  [host] OMP_NUM_THREADS = '4,2'\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("OMP_AFFINITY_FORMAT = 'level %L thread %i affinity %A'"), std::string::npos) << text;
   EXPECT_NE(text.find("OMP_SCHEDULE = 'MONOTONIC:DYNAMIC,3'"), std::string::npos) << text;
   EXPECT_NE(text.find("OMP_PLACES = '{0,1},{2,3}'"), std::string::npos) << text;
   EXPECT_EQ(text.substr(text.size() - 31), "OPENMP DISPLAY ENVIRONMENT END\n");

@@ -12,11 +12,9 @@
 namespace weft::omp {
 namespace {
 
-constexpr const char* kStandard = "level %L thread %i affinity %A";
-
 struct Format {
   std::mutex mutex;
-  std::string text = device().affinity_format.empty() ? kStandard : device().affinity_format;
+  std::string text = device().affinity_format;
 };
 Format& format_var() {
   static Format& format = *new Format;  // outlives every static destructor

@@ -71,7 +71,7 @@ struct Device {
   Offload offload = Offload::kDefault;     // target-offload-var
   DisplayEnv display_env = DisplayEnv::kNo;
   bool display_affinity = false;
-  std::string affinity_format;     // OMP_AFFINITY_FORMAT; empty: not given. As it is now: affinity.hpp
+  std::string affinity_format = "level %L thread %i affinity %A";  // at first; as it is now: affinity.hpp
   bool stats = false;              // WEFT_OMP_STATS: what has been done is told at the end
   bool verbose = false;            // WEFT_OMP_VERBOSE: notes about what is ignored
   bool tool = true;                // tool-var
