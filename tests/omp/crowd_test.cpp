@@ -11,8 +11,10 @@
 
 #include "barrier.hpp"
 #include "crowd.hpp"
+#include "icv.hpp"
 #include "omp/in_parallel.hpp"
 #include "runtime.hpp"
+#include "wait.hpp"
 
 namespace {
 
@@ -41,6 +43,39 @@ TEST(OmpCrowd, ThereIsNoneWithoutThreadsOfTheProgramsOwn) {
   EXPECT_TRUE(crowd.possible());
   crowd.forget(0);
   EXPECT_FALSE(crowd.possible());
+}
+
+TEST(OmpCrowd, UltsCountAsOneRoot) {
+  Crowd crowd;
+  crowd.ult_opens();
+  crowd.ult_opens();
+  EXPECT_FALSE(crowd.has_several_roots());
+  crowd.comes();
+  EXPECT_TRUE(crowd.has_several_roots());
+  crowd.goes();
+  EXPECT_FALSE(crowd.has_several_roots());
+}
+
+TEST(OmpCrowd, HowLongToLookIsSaidForOneRoot) {
+  const auto say = [](int64_t microseconds) { std::atomic_ref(device().spin_us).store(microseconds, std::memory_order_relaxed); };
+  const int64_t before = device().spin_us;
+  const unsigned by_itself = rounds_of_team(2, 2, 1);
+  say(200'000);
+  const unsigned longer = rounds_of_team(2, 2, 1);
+  EXPECT_GT(longer, by_itself);
+  EXPECT_FALSE(nobody_says_how_to_wait());
+  crowd_comes();
+  crowd_comes();
+  EXPECT_EQ(rounds_of_team(2, 2, 1), by_itself);
+  EXPECT_TRUE(nobody_says_how_to_wait());
+  say(1);
+  EXPECT_LT(rounds_of_team(2, 2, 1), by_itself);
+  EXPECT_FALSE(nobody_says_how_to_wait());
+  say(200'000);
+  crowd_goes();
+  crowd_goes();
+  EXPECT_EQ(rounds_of_team(2, 2, 1), longer);
+  say(before);
 }
 
 TEST(OmpCrowd, RegionsOfTheSameTimeCountTogether) {

@@ -138,8 +138,11 @@ void crowd_forget(int left) {
   change_to(false);
 }
 
+bool has_several_roots() { return crowd.has_several_roots(); }
+
 bool is_crowd(Thread& root, int n) {
   bool now = false;
+  if (root.unit != nullptr) crowd.ult_opens();
   if (__builtin_expect(crowd.possible(), 0) && nobody_says_how_to_wait()) {
     const int most = std::min(worker_count(), device().procs);
     const uint64_t now_ns = rt::now_ns();

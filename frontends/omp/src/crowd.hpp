@@ -4,7 +4,9 @@
 // Such a thread has a kernel thread of its own, beside those of the workers. Where all of them compute, who looks for something to do
 // keeps from its CPU whoever was to bring it: there nobody looks on, nor looks at all if that did not pay the last time (wait.hpp), and
 // idle workers sleep at once. Nor does anybody go home (home.hpp): that CPU may be another thread's just then.
-// Regions of the main thread alone, which is a ULT, are never a crowd, nor are there any where the program says how to wait.
+// Regions of the main thread alone, which is a ULT, are never a crowd, nor are there any where OMP_WAIT_POLICY says how to wait. For how long
+// to look (KMP_BLOCKTIME, GOMP_SPINCOUNT; llama.cpp sets it by itself) is a program's wish for one root: as soon as there are several it counts
+// only if it is shorter than what we would do. libgomp and libomp shorten it as well, where there are more threads than CPUs.
 //
 // Where in a crowd all CPUs are busy, each root keeps to its part of the workers, as if it had a machine of that size. Else a root
 // that spins for another one between its regions has a worker, and with it a CPU, while the others' threads share the rest, two kernel
@@ -35,6 +37,14 @@ class Crowd {
   void goes() noexcept { kernel_threads_.fetch_sub(1, std::memory_order_relaxed); }
   // In a child of fork().
   void forget(int left) noexcept { kernel_threads_.store(left, std::memory_order_relaxed); }
+  // A ULT opens a region, such as the main thread.
+  void ult_opens() noexcept {
+    if (!ults_.load(std::memory_order_relaxed)) ults_.store(true, std::memory_order_relaxed);
+  }
+  // ULTs count as one.
+  bool has_several_roots() const noexcept {
+    return kernel_threads_.load(std::memory_order_relaxed) + ults_.load(std::memory_order_relaxed) > 1;
+  }
   bool possible() const noexcept { return kernel_threads_.load(std::memory_order_relaxed) != 0; }
 
   // What the last window has had, told to the first one of the next.
@@ -48,6 +58,7 @@ class Crowd {
 
  private:
   std::atomic<int> kernel_threads_{0};
+  std::atomic<bool> ults_{false};
   std::atomic<uint64_t> window_{0};
   std::atomic<int> threads_{0};  // of the regions of this window; of each root those of the first
   std::atomic<int> before_{0};   // of the last one
@@ -84,6 +95,7 @@ class Parting {
 void crowd_comes();
 void crowd_goes();
 void crowd_forget(int left);
+bool has_several_roots();
 // An outermost region of n threads begins: sets Thread::part as well.
 bool is_crowd(Thread& root, int n);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "crowd.hpp"
 #include "front/front.hpp"
 #include "home.hpp"
 #include "os/futex.hpp"
@@ -17,6 +18,12 @@ constexpr int64_t kRoundsPerMicrosecond = 30;  // of a pause instruction, some 3
 constexpr int64_t kHybridMicroseconds = 20;    // what it takes to sleep and to be woken
 constexpr unsigned kActiveRounds = 200'000'000;
 
+// How long the program wants a thread to look; -1: it has not said so, or it does not count.
+int64_t microseconds_said() {
+  const int64_t said = std::atomic_ref(device().spin_us).load(std::memory_order_relaxed);
+  return said > kHybridMicroseconds && has_several_roots() ? -1 : said;
+}
+
 }  // namespace
 
 unsigned rounds_of_team(int n, int workers, int active_level) {
@@ -24,7 +31,7 @@ unsigned rounds_of_team(int n, int workers, int active_level) {
   // With more threads than workers somebody else can use this one.
   if (d.wait == WaitPolicy::kPassive || n > workers || active_level > 1) return 0;
   if (d.wait == WaitPolicy::kActive) return kActiveRounds;
-  const int64_t said = std::atomic_ref(device().spin_us).load(std::memory_order_relaxed);
+  const int64_t said = microseconds_said();
   const int64_t most = kActiveRounds / kRoundsPerMicrosecond;
   return static_cast<unsigned>(std::min(said >= 0 ? said : kHybridMicroseconds, most) * kRoundsPerMicrosecond);
 }
@@ -35,12 +42,12 @@ unsigned rounds_before_sleep(const Member& member) {
 }
 
 bool nobody_says_how_to_wait() {
-  return device().wait == WaitPolicy::kHybrid && std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) < 0;
+  return device().wait == WaitPolicy::kHybrid && microseconds_said() < 0;
 }
 
 void workers_look_on(bool do_so) {
-  if (!nobody_says_how_to_wait()) return;
-  front::set_idle_patience(do_so ? kPatience : 0);
+  if (device().wait != WaitPolicy::kHybrid) return;
+  front::set_idle_patience(do_so && nobody_says_how_to_wait() ? kPatience : 0);
   front::set_idle_sleeps_at_once(!do_so);
 }
 
@@ -53,7 +60,7 @@ bool look_on(const Member& member, uint64_t* since) {
 
 void slept(const Member& member, uint64_t since) {
   Thread& thread = *member.thread;
-  if (std::atomic_ref(device().spin_us).load(std::memory_order_relaxed) >= 0) return;
+  if (microseconds_said() >= 0) return;
   const uint64_t now = rt::now_ns();
   thread.looking_pays = now - since < 2 * kHybridMicroseconds * 1000;
   thread.patience.slept(now - since, kPatience, now);

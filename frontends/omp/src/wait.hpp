@@ -64,7 +64,7 @@ unsigned rounds_before_sleep(const Member& member);
 inline bool is_crowded(const Member& member) { return member.team->crowded.load(std::memory_order_relaxed); }
 // Of n threads, on so many workers.
 unsigned rounds_of_team(int n, int workers, int active_level);
-// Neither OMP_WAIT_POLICY nor KMP_BLOCKTIME and its like.
+// Neither OMP_WAIT_POLICY, nor KMP_BLOCKTIME and its like where that counts (crowd.hpp).
 bool nobody_says_how_to_wait();
 void workers_look_on(bool do_so);
 // True: it looks on for that many rounds.
