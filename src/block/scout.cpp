@@ -1,6 +1,6 @@
 // scout.cpp: the thread that looks after a worker's carrier.
 //
-// It is bound to the worker's core. As long as nobody has blocked while others waited it looks round now and then. After
+// It is bound to the worker's core. As long as hardly anybody blocks while others wait it looks round now and then. After
 // that it has the policy SCHED_IDLE, so the kernel runs it when it has nothing better for that core: when the carrier
 // sleeps. It is no KLT, takes no lock and changes nothing but its own words: it may be preempted anywhere, for as long as
 // others have a use for the core.
@@ -87,7 +87,7 @@ constinit std::atomic<uint32_t> taken_lately{0};
 struct Scout {
   Worker* worker;
   bool idle = false;     // its policy
-  uint64_t calm_nap = kFirstCalmNapNs;  // the next one, until then
+  uint64_t calm_nap = kFirstCalmNapNs;  // the next one, before that
   int cpu = kNoCpu;
   const Klt* klt = nullptr;  // at which it looked last
   uint64_t stamp = 0;    // what it saw
