@@ -37,6 +37,22 @@ TEST_P(OmpTask, Fib) {
   }
 }
 
+// Others take tasks while the queue becomes larger: each runs once.
+TEST(OmpTaskQueue, GrowsWhileOthersTakeFromIt) {
+  constexpr int kThreads = 8, kTasks = 700;  // more than 512
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::atomic<int>> runs(kTasks);
+    uint32_t size = 0;
+    in_single(kThreads, [&](Member& member) {
+      for (int i = 0; i < kTasks; ++i) spawn([&runs, i] { runs[static_cast<size_t>(i)]++; });
+      size = member.queue.size;
+      task_wait(member);
+    });
+    for (const std::atomic<int>& one : runs) EXPECT_EQ(one, 1);
+    EXPECT_TRUE(size == Queue::kFirstSize || size == 64 * kThreads);
+  }
+}
+
 // Its thread spins, and everybody else may be asleep.
 TEST_P(OmpTask, WhoWaitsForATaskRunsWhatComesOfIt) {
   if (GetParam() == 1) GTEST_SKIP() << "nobody takes it";
