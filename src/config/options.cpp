@@ -27,12 +27,14 @@ constexpr char kSwitch[] = "off|on";
 constexpr Option kTable[] = {
     {"WEFT_WORKERS_COUNT", OptionType::Number, "auto", 1, 4096, "auto",
      "How many workers run units. `auto`: one per CPU that the process may use, but not more than "
-     "the CPU quota of its cgroup pays for, rounded up.",
+     "the CPU quota of its cgroup pays for, rounded up. Processes of one MPI job that use the same CPUs "
+     "(Open MPI, MPICH, Intel MPI and MVAPICH tell) share them, and the quota.",
      store<&Options::workers_count>},
     {"WEFT_WORKERS_BIND", OptionType::Word, "on", 0, 0, kSwitch,
      "Whether each worker is bound to a CPU of its own, spread over cores first. Switch it off "
      "when "
-     "several programs share the same CPUs and none of them knows of the others.",
+     "several programs share the same CPUs and none of them knows of the others. Processes of one MPI "
+     "job are bound to their shares, or not at all where it is not known which those are.",
      store<&Options::workers_bind>},
     {"WEFT_WORKERS_CPUS", OptionType::Cpus, "", 0, 0, "",
      "The CPUs for workers, as the kernel numbers them, in the order in which workers get them. "

@@ -31,10 +31,16 @@ WEFT_API int initialize(const weft_options_t* options);
 // workers have been freed, their pools are their owners'.
 WEFT_API int finalize();
 WEFT_API weft_unit_t primary();
-// The CPUs that the calling thread may use, in the order in which workers get them, null if the system does not tell; and how many of
-// them the process's quota can keep busy. Context: any thread; also without the runtime.
+// The CPUs that the calling thread may use, in the order in which workers get them, null if the system does not tell. Context: any
+// thread; also without the runtime.
 WEFT_API const rt::Topology* topology();
-WEFT_API int usable_cpus(const rt::Topology& topology);
+// How many of them the process's quota can keep busy, and how many workers there are by default: fewer where other processes of the same
+// MPI job use them too. Context: any thread; also without the runtime.
+struct UsableCpus {
+  int procs;
+  int workers;
+};
+WEFT_API UsableCpus usable_cpus(const rt::Topology& topology);
 // The CPUs for workers, in the order in which they get them, where WEFT_WORKERS_CPUS says nothing. Context: before the runtime
 // is initialised; by one thread.
 WEFT_API void prefer_cpus(const int* cpus, int count);

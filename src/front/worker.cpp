@@ -9,6 +9,7 @@
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
 #include "os/clock.hpp"
+#include "os/local_ranks.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
 #include "worker/adopt.hpp"
@@ -83,7 +84,10 @@ int initialize(const weft_options_t* options) {
 int finalize() { return runtime_finalize_dropping(); }
 
 const Topology* topology() { return read_topology(); }
-int usable_cpus(const Topology& topology) { return rt::usable_cpus(topology, cpu_quota()); }
+UsableCpus usable_cpus(const Topology& topology) {
+  const double quota = cpu_quota();
+  return {rt::usable_cpus(topology, quota), workers_for(cpu_share(topology), local_ranks(), quota)};
+}
 void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count); }
 
 bool may_adopt() { return adopt_unsupported() == nullptr; }

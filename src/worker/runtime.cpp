@@ -23,6 +23,7 @@
 #include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "os/overflow.hpp"
+#include "os/local_ranks.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
 #include "unit/local.hpp"
@@ -115,16 +116,16 @@ PageKind page_kind(HugePages pages) noexcept {
   }
 }
 
-unsigned choose_worker_count(const Options& options, const Topology* topology) noexcept {
+unsigned choose_worker_count(const Options& options, const CpuShare& share) noexcept {
   if (options.workers_count > 0) return static_cast<unsigned>(options.workers_count);
   if (options.workers_cpus.size > 0) return static_cast<unsigned>(options.workers_cpus.size);
-  return topology != nullptr ? static_cast<unsigned>(usable_cpus(*topology, cpu_quota())) : 1;
+  return static_cast<unsigned>(workers_for(share, local_ranks(), cpu_quota()));
 }
 
-// CPUs in the order in which workers get them.
-std::vector<Pu> choose_pus(const Options& options, const Topology* topology) {
+// CPUs in the order in which workers get them. Who wants more workers than our share has CPUs means all CPUs.
+std::vector<Pu> choose_pus(const Options& options, const Topology* topology, const CpuShare& share, unsigned count) {
   if (topology == nullptr || !options.workers_bind) return {};
-  if (options.workers_cpus.size == 0) return topology->pus;
+  if (options.workers_cpus.size == 0) return count <= static_cast<unsigned>(share.size) ? share.pus : topology->pus;
   std::vector<int> cpus(options.workers_cpus.cpus.begin(),
                         options.workers_cpus.cpus.begin() + options.workers_cpus.size);
   return select_pus(*topology, cpus);
@@ -202,8 +203,9 @@ int start_running(const Options& options) {
   klt_set_current(runtime.primary);
   klt_set_claim_floor(runtime.primary->claim_floor.load(std::memory_order_relaxed));
   const Topology* topology = read_topology();
-  const unsigned count = choose_worker_count(options, topology);
-  return start_workers(count, choose_pus(options, topology), topology != nullptr ? topology->nodes : 1);
+  const CpuShare share = topology != nullptr ? cpu_share(*topology) : CpuShare{};
+  const unsigned count = choose_worker_count(options, share);
+  return start_workers(count, choose_pus(options, topology, share, count), topology != nullptr ? topology->nodes : 1);
 }
 
 // ---- the end ----------------------------------------------------------------------------------

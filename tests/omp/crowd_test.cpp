@@ -253,13 +253,13 @@ class OmpPart : public testing::Test {
     last = worker_count() - 1;
     if (last == 0) GTEST_SKIP() << "one worker";
     threads = 4 * worker_count();  // a crowd, also by itself
-    procs = std::exchange(device().procs, 1000);  // so busy the process is never: no parts but the test's
+    share = std::exchange(device().share, 1000);  // so busy the process is never: no parts but the test's
   }
   void TearDown() override {
-    if (procs != 0) device().procs = procs;
+    if (share != 0) device().share = share;
   }
 
-  int procs = 0;
+  int share = 0;
   int last = 0;
   int threads = 0;
 };

@@ -56,6 +56,22 @@ TEST(OmpEnv, NothingSetGivesTheMachinesDefaults) {
   EXPECT_TRUE(is->device.places.empty());
 }
 
+TEST(OmpEnv, OthersOfTheSameMpiJobLeaveAShareOfWorkersAndAllThreads) {
+  Machine shared = two_sockets();
+  shared.share = 2;
+  EXPECT_EQ(read({}, shared)->device.share, 2);
+  EXPECT_EQ(read({}, shared)->device.initial.nthreads, 8);
+  EXPECT_EQ(read({}, shared)->device.procs, 8);
+  EXPECT_EQ(read({}, shared)->messages, "");
+  EXPECT_NE(read({{"WEFT_OMP_VERBOSE", "true"}}, shared)->messages.find("this one has 2 workers"), std::string::npos);
+  EXPECT_EQ(read({{"OMP_PROC_BIND", "false"}}, shared)->device.share, 2);
+  // Who says where threads run has thought of the other processes.
+  EXPECT_EQ(read({{"OMP_PROC_BIND", "true"}}, shared)->device.share, 8);
+  EXPECT_EQ(read({{"OMP_PLACES", "cores"}}, shared)->device.share, 8);
+  EXPECT_EQ(read({{"KMP_HW_SUBSET", "1t"}}, shared)->device.share, 4);
+  EXPECT_EQ(read({})->device.share, 8);
+}
+
 TEST(OmpEnv, AnEmptyValueIsNone) { EXPECT_EQ(read({{"OMP_NUM_THREADS", " "}})->messages, ""); }
 
 TEST(OmpEnv, NumThreadsIsAListForTheLevels) {

@@ -101,7 +101,7 @@ Report describe_machine() {
   result.add("sockets", count(omp::PlaceKind::kSockets));
   result.add("memory nodes", count(omp::PlaceKind::kNodes));
   result.add("cpu quota", std::isinf(quota) ? Report::none() : Report(quota));
-  result.add("workers by default", machine.procs);
+  result.add("workers by default", machine.share);
   return result;
 }
 

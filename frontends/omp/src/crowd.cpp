@@ -35,7 +35,7 @@ void change_to(bool now) {
 unsigned busy_of_1000(uint64_t now_ns) {
   const uint64_t cpu = rt::clock_read(CLOCK_PROCESS_CPUTIME_ID);
   const uint64_t used = cpu - used_cpu.exchange(cpu, std::memory_order_relaxed);
-  const uint64_t had = (now_ns - used_at.exchange(now_ns, std::memory_order_relaxed)) * static_cast<uint64_t>(device().procs);
+  const uint64_t had = (now_ns - used_at.exchange(now_ns, std::memory_order_relaxed)) * static_cast<uint64_t>(device().share);
   return static_cast<unsigned>(used * 1000 / std::max<uint64_t>(had, 1));
 }
 

@@ -208,6 +208,13 @@ void settle(Reading& reading) {
   initial.bind = device.bind_list.empty() ? Bind::kFalse : device.bind_list[0];
   initial.place_first = 0;
   initial.place_count = static_cast<int>(device.places.size());
+  // Who says where threads run has thought of the other processes.
+  const bool said_where = initial.bind != Bind::kFalse || !device.cpus.empty();
+  device.share = said_where || reading.machine.share == 0 ? device.procs : std::min(reading.machine.share, device.procs);
+  if (device.verbose && device.workers == 0 && device.share < device.procs)
+    reading.messages += "weft: other processes of the same MPI job use these " + std::to_string(device.procs) +
+                        " CPUs as well: this one has " + std::to_string(device.share) +
+                        (device.share == 1 ? " worker" : " workers") + ", unless WEFT_WORKERS says otherwise.\n";
 }
 
 std::string text_of_device(Device& device) {

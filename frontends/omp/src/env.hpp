@@ -27,11 +27,12 @@ struct Machine {
   std::vector<int> cpus;            // that the process may use, in ascending order
   std::vector<rt::Pu> pus;          // the same, as far as it is known what they share
   int procs = 1;                    // not more than the quota feeds
+  int share = 0;                    // of them, where other processes of the same MPI job use them too; 0: all
   const char* synthetic = nullptr;  // another machine than this one, in hwloc's words, without `pus`: for tests
 };
 Machine this_machine();
-// device().procs, unless the calling thread may use other CPUs now than when that was found out: 0.
-int procs_still();
+// device().share, unless the calling thread may use other CPUs now than when that was found out: 0.
+int share_still();
 
 // Fills in everything. What is to be told to the user is added to `messages`, a line each.
 void read_environment(Device& device, const Machine& machine, EnvSource source, std::string& messages);

@@ -77,8 +77,8 @@ std::atomic<const rt::Topology*> read_before{nullptr};  // by this_machine()
 
 }  // namespace
 
-int procs_still() {
-  return read_before.load(std::memory_order_relaxed) == front::topology() ? device().procs : 0;
+int share_still() {
+  return read_before.load(std::memory_order_relaxed) == front::topology() ? device().share : 0;
 }
 
 Machine this_machine() {
@@ -92,7 +92,9 @@ Machine this_machine() {
   machine.pus = topology->pus;
   for (const rt::Pu& pu : machine.pus) machine.cpus.push_back(pu.cpu);
   std::sort(machine.cpus.begin(), machine.cpus.end());
-  machine.procs = front::usable_cpus(*topology);
+  const front::UsableCpus usable = front::usable_cpus(*topology);
+  machine.procs = usable.procs;
+  machine.share = usable.workers;
   return machine;
 }
 

@@ -92,7 +92,7 @@ std::vector<Shown> shown_values(const Device& device, bool verbose) {
   if (verbose) {
     lines.add("WEFT_OMP_IDENTITY", device.identity == IdentityWish::kOwn ? "own" : "worker");
     lines.add("WEFT_OMP_STATS", device.stats ? "true" : "false");
-    lines.add("WEFT_WORKERS", device.workers != 0 ? device.workers : device.procs);
+    lines.add("WEFT_WORKERS", device.workers != 0 ? device.workers : device.share);
     if (!device.cpus.empty()) lines.add("KMP_HW_SUBSET", text_of_cpus(device.cpus));
     if (device.spin_us >= 0) lines.add("KMP_BLOCKTIME", std::to_string(device.spin_us) + "us");
   }

@@ -59,7 +59,8 @@ struct Device {
   std::vector<std::vector<int>> places;  // OMP_PLACES: CPUs of each; empty: none
   int procs = 1;                   // usable CPUs: affinity and quota
   std::vector<int> cpus;           // KMP_HW_SUBSET: those that are used; empty: all
-  int workers = 0;                 // WEFT_WORKERS; 0: procs
+  int share = 1;                   // of them; fewer where other processes of the same MPI job use them, too
+  int workers = 0;                 // WEFT_WORKERS; 0: share
   bool cancel = false;             // cancel-var
   WaitPolicy wait = WaitPolicy::kHybrid;
   int64_t spin_us = -1;            // hybrid: how long to look before sleeping; -1: not said. KMP_BLOCKTIME, GOMP_SPINCOUNT

@@ -101,7 +101,7 @@ void let_others_run() {
 std::vector<int> cpus_wanted() {
   if (!places_bind()) return device().cpus;
   const int place = device().initial.place_first;
-  return cpus_for_workers(device().workers > 0 ? device().workers : device().procs, place);
+  return cpus_for_workers(device().workers > 0 ? device().workers : device().share, place);
 }
 
 // `cpu`: where the thread is for whom it is.
@@ -112,9 +112,9 @@ void initialize_here(int cpu) {
   const std::vector<int> cpus = cpus_wanted();
   if (!cpus.empty()) {
     front::prefer_cpus(cpus.data(), static_cast<int>(cpus.size()));
-    if (options.workers == 0 && !said("WEFT_WORKERS_CPUS")) options.workers = static_cast<unsigned>(device().procs);
+    if (options.workers == 0 && !said("WEFT_WORKERS_CPUS")) options.workers = static_cast<unsigned>(device().share);
   } else if (options.workers == 0 && !said("WEFT_WORKERS_CPUS") && !said("WEFT_WORKERS_COUNT")) {
-    options.workers = static_cast<unsigned>(procs_still());  // the quota need not be read again
+    options.workers = static_cast<unsigned>(share_still());  // the quota need not be read again
   }
   // A runtime that merely has been loaded leaves the program's threads on the CPUs where they are.
   const bool bound = device().initial.bind != Bind::kFalse || !cpus.empty();
