@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "identity/identity.hpp"
+#include "identity/set_id.hpp"
 #include "klt/process_gate.hpp"
 #include "os/signal_mask.hpp"
 
@@ -21,6 +22,7 @@ constinit std::atomic<void (*)()> asked{nullptr};
 pthread_t keeper;  // written by whoever starts it, read by whoever stops it
 
 void* keeper_main(void*) noexcept {
+  set_id_take();
   state.store(kRuns, std::memory_order_release);
   outside_of_forks(identity_learn);
   for (;;) {

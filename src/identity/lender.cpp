@@ -19,6 +19,7 @@
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
 #include "arch/thread_pointer.hpp"
+#include "identity/set_id.hpp"
 #include "klt/klt.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
@@ -27,7 +28,6 @@
 namespace weft::rt {
 namespace {
 
-constexpr int kSetId = 33;          // SIGSETXID, the C library's own
 constexpr size_t kLendersFrames = 16 * 1024;
 constexpr size_t kHandlersFrames = 8 * 1024;
 constexpr uint32_t kRegistrationFailed = static_cast<uint32_t>(RSEQ_CPU_ID_REGISTRATION_FAILED);
@@ -42,7 +42,7 @@ struct rseq* rseq_area(uintptr_t thread_pointer) noexcept {
 
 // With the raw system call: the C library's own would leave out its own signals, and cancellation acts on thread-local state.
 __attribute__((no_sanitize("address", "thread", "undefined"))) uint64_t lender_block_signals() noexcept {
-  const uint64_t mask = ~(uint64_t{1} << (kSetId - 1));
+  const uint64_t mask = ~(uint64_t{1} << (kSetIdSignal - 1));
   uint64_t before = 0;
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), reinterpret_cast<long>(&before), sizeof mask);
   return before;

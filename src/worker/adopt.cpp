@@ -24,6 +24,7 @@
 
 #include "api/handles.hpp"
 #include "identity/lender.hpp"
+#include "identity/set_id.hpp"
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "worker/identity.hpp"
@@ -127,6 +128,7 @@ int adopt_caller(Pool* home) noexcept {
   if (adopt_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
   {
     std::lock_guard hold(runtime.setup);
+    set_id_take();
     static_cast<void>(own_signal_keep_courier());  // without one it gets signals when it next leaves a worker and goes on
   }
   auto* adoption = new (std::nothrow) Adoption;
