@@ -165,7 +165,9 @@ WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
 // Returns WEFT_OK, so that it can be the last thing that a front-end's function does. If the caller is no ULT, and
 // `otherwise` is not null: nothing is done, and what that returns is returned.
 WEFT_API int yield(uint64_t context, int (*otherwise)() = nullptr);
-enum class Leave { kYield, kSuspend, kExit };
+// kMade: it has made `to`, or revived it: as kYield, but a deque has the caller as what was made last. So does each pusher's own end come to
+// it before what is older, depth first.
+enum class Leave { kYield, kMade, kSuspend, kExit };
 // The caller leaves, and `to` is run in its place by the scheduler that runs the caller. `context` as above.
 // Context: ULT.
 WEFT_API void switch_to(weft_unit_t to, Leave how, uint64_t context);

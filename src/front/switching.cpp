@@ -5,6 +5,7 @@
 #include "front/front.hpp"
 #include "klt/guard.hpp"
 #include "os/membarrier.hpp"
+#include "pool/list_pool.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
 #include "worker/runtime.hpp"
@@ -113,6 +114,9 @@ void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64
   if (how == Leave::kSuspend && unit->token.load(std::memory_order_relaxed) == kTokenResumed) {
     how = Leave::kYield;
     unit->token.exchange(kTokenNone, std::memory_order_acq_rel);  // as weft_suspend() does
+  }
+  if (how == Leave::kMade && unit->pool.load(std::memory_order_relaxed)->kind == WEFT_POOL_DEQUE) {
+    unit->slot.store(kAsMadeLast, std::memory_order_relaxed);
   }
   worker = leave_unit(worker, unit, how == Leave::kSuspend ? suspend_to_chosen : yield_to_chosen, target);
   if (how == Leave::kExit) exit_unit(worker, unit);

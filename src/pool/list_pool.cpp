@@ -43,10 +43,11 @@ bool LifoOrder::remove(Unit* unit) noexcept {
   return true;
 }
 
-// A unit that has run before gets where its pusher comes last, and where others come first.
+// A unit that has run before gets where its pusher comes last, and where others come first; but not one that gives its place to what it has made.
 void DequeOrder::push(Unit* unit, uint32_t who) noexcept {
+  const bool comes_last = has_run(unit) && unit->slot.load(std::memory_order_relaxed) != kAsMadeLast;
   unit->slot.store(who, std::memory_order_relaxed);
-  if (has_run(unit)) {
+  if (comes_last) {
     list_.push_front(unit);
   } else {
     list_.push_back(unit);

@@ -51,6 +51,9 @@ class LifoOrder {
   UnitList list_;
 };
 
+// In Unit::slot of what has run, before it is pushed into a deque: it comes where its pusher looks first, as if it were fresh.
+inline constexpr uint32_t kAsMadeLast = UINT32_MAX - 1;
+
 // The newest unit to whoever pushed it, the oldest to others. Unit::slot says who pushed it.
 class DequeOrder {
  public:

@@ -247,6 +247,42 @@ TEST_F(AbtPool, PopWaitsForWhatTheOneServerPushes) {
   }
 }
 
+struct Descent {
+  ABT_pool pool;
+  std::vector<int> back{};  // who has come back, in that order
+  int depth = 0;
+};
+
+// Each makes one that runs in its place, and says when it goes on itself.
+void descend(void* arg) {
+  auto* descent = static_cast<Descent*>(arg);
+  const int mine = descent->depth++;
+  ABT_thread next = ABT_THREAD_NULL;
+  if (mine < 4) {
+    EXPECT_TRUE(abt_ok(ABT_thread_create_to(descent->pool, descend, arg, ABT_THREAD_ATTR_NULL, &next)));
+  }
+  descent->back.push_back(mine);
+  if (next != ABT_THREAD_NULL) {
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&next)));
+  }
+}
+
+// Else as many are alive at a time as a tree is broad, and not as it is deep.
+TEST_F(AbtPool, InADequeWhoGivesItsPlaceToANewUnitIsNext) {
+  for (const ABT_pool_kind kind : {ABT_POOL_RANDWS, ABT_POOL_FIFO}) {
+    APool pool(kind);
+    ABT_pool pools[] = {pool};
+    Descent descent{pool};
+    ABT_thread first;
+    ASSERT_TRUE(abt_ok(ABT_thread_create(pool, descend, &descent, ABT_THREAD_ATTR_NULL, &first)));
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_RANDWS, 1, pools, ABT_SCHED_CONFIG_NULL, &xstream)));
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&first)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+    EXPECT_EQ(descent.back, kind == ABT_POOL_RANDWS ? (std::vector{4, 3, 2, 1, 0}) : (std::vector{4, 0, 1, 2, 3})) << kind;
+  }
+}
+
 // The running unit is counted nowhere, a suspended one in total.
 TEST_F(AbtPool, SizesAreOfThoseThatWait) {
   const ABT_pool pool = main_pool();

@@ -64,7 +64,7 @@ int create_unpushed(ABT_pool pool, void (*fn)(void*), void* arg, UnitWish& wish,
 
 // The caller, who has given its place to the unit, comes to its own pool.
 int run_now(ABT_thread unit, bool revived) noexcept {
-  switch_to(core(unit), Leave::kYield, context_of(Start::kRunNow, revived));
+  switch_to(core(unit), Leave::kMade, context_of(Start::kRunNow, revived));
   return ABT_SUCCESS;
 }
 
