@@ -60,7 +60,7 @@ WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
   // Acquire-release: what the unit has done is seen by its joiner; the joiner's waiter is seen by us.
   // From here on the unit may be gone.
   const uintptr_t joiner = unit->joiner.exchange(kJoinDone, std::memory_order_acq_rel);
-  if (__builtin_expect(joiner > kJoinTaken, 0)) waiter_wake(worker, reinterpret_cast<Waiter*>(joiner));
+  if (__builtin_expect(joiner > kJoinTaken, 0)) waiter_wake_joiner(worker, reinterpret_cast<Waiter*>(joiner));
 }
 
 }  // namespace weft::rt

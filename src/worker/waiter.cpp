@@ -131,6 +131,25 @@ void waiter_wake(Worker* worker, Waiter* waiter) noexcept {
   }
 }
 
+namespace {
+
+bool goes_on_here(const Worker* worker, const Unit* unit) noexcept {
+  const Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  return pool->kind == WEFT_POOL_DEQUE && worker != nullptr && klt_current() == nullptr && !scheduler_has_its_turn(worker) &&
+         may_pop(worker, pool) && unit->requests.load(std::memory_order_relaxed) == 0 && !unit_is(unit, flag::kWatched);
+}
+
+}  // namespace
+
+void waiter_wake_joiner(Worker* worker, Waiter* waiter) noexcept {
+  Unit* unit = waiter->unit;
+  if (unit == nullptr || !goes_on_here(worker, unit)) return waiter_wake(worker, waiter);
+  // As above.
+  if (waiter->state.exchange(Waiter::kWoken, std::memory_order_acq_rel) != Waiter::kParked) return;
+  unit_transition(unit, UnitState::kReady);
+  dispatch_next(worker, unit);
+}
+
 void WakeList::add(Waiter* waiter) noexcept {
   if (waiter->contended) {
     Waiter* target = waiter->target;

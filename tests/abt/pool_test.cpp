@@ -283,6 +283,34 @@ TEST_F(AbtPool, InADequeWhoGivesItsPlaceToANewUnitIsNext) {
   }
 }
 
+// Where it has run does not matter, nor which pool the joiner is of.
+TEST_F(AbtPool, TheJoinerOfADequeGoesOnAtTheEndOfWhatItJoins) {
+  APool first(ABT_POOL_RANDWS), second(ABT_POOL_RANDWS);
+  std::vector<int> order;
+  std::vector<ABT_thread> more(2, ABT_THREAD_NULL);
+  AbtCall newer([&] { order.push_back(2); });
+  AbtCall joined([&] {
+    EXPECT_TRUE(abt_ok(ABT_self_suspend()));
+    for (ABT_thread& thread : more) thread = newer.thread(first);
+    order.push_back(0);
+  });
+  AbtCall joins([&] {
+    ABT_thread thread = joined.thread(first);
+    while (state_of(thread) != ABT_THREAD_STATE_BLOCKED) ABT_thread_yield();
+    EXPECT_TRUE(abt_ok(ABT_thread_resume(thread)));
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+    order.push_back(1);
+  });
+  ABT_thread joiner = joins.thread(second);
+  ABT_pool pools[] = {first, second};
+  ABT_xstream xstream;
+  ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_RANDWS, 2, pools, ABT_SCHED_CONFIG_NULL, &xstream)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&joiner)));
+  for (ABT_thread& thread : more) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 2}));
+}
+
 // The running unit is counted nowhere, a suspended one in total.
 TEST_F(AbtPool, SizesAreOfThoseThatWait) {
   const ABT_pool pool = main_pool();
