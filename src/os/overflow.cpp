@@ -14,6 +14,7 @@
 #include "arch/frame.hpp"
 #include "klt/klt.hpp"
 #include "os/signal_mask.hpp"
+#include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
 #include "worker/worker.hpp"
@@ -103,13 +104,23 @@ void say_remedy(size_t size) noexcept {
       "OMP_STACKSIZE=%zuK\n", twice, twice);
 }
 
-[[noreturn]] void report(const Running& running, const void* address) noexcept {
+void tell(const Running& running, const void* address) noexcept {
   const size_t size = running.stack->size;
   say_who(running);
   say(": its stack of %zu bytes is used up (fault at %p)\n", size, address);
   say_remedy(size);
+}
+
+[[noreturn]] void report(const Running& running, const void* address) noexcept {
+  tell(running, address);
   say_backtrace();
   std::abort();
+}
+
+// It may mean to recover, time and again.
+void tell_once(const Running& running, const void* address) noexcept {
+  static constinit std::atomic<bool> told{false};
+  if (!told.exchange(true, std::memory_order_relaxed)) tell(running, address);
 }
 
 // The previous handler was the kernel's default: the fault comes again as soon as we return, and
@@ -142,12 +153,14 @@ void call_previous(int signal, siginfo_t* info, void* context) noexcept {
   }
 }
 
-// One that is to run where the fault was: collectors take its stack pointer for the thread's.
-bool wants_own_stack(int signal) noexcept {
+// On which stack the program has its own handler run, if it has one.
+enum class Place { kNone, kWhereTheFaultWas, kAlternate };
+
+Place place_of_previous(int signal) noexcept {
   const struct sigaction& before = previous[signal == SIGSEGV ? 0 : 1];
   const bool simple = (before.sa_flags & SA_SIGINFO) == 0;
-  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) return false;
-  return (before.sa_flags & SA_ONSTACK) == 0;
+  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) return Place::kNone;
+  return (before.sa_flags & SA_ONSTACK) == 0 ? Place::kWhereTheFaultWas : Place::kAlternate;
 }
 
 bool is_on_alternate_stack(const ucontext_t& frame, uintptr_t address) noexcept {
@@ -167,14 +180,18 @@ __attribute__((no_sanitize("address"))) void move_to_own_stack(const siginfo_t* 
   frame_go_on_there(place, frame_place_there(place, frame), frame, go_on_there);
 }
 
+// A handler for the alternate stack is one for overflows, of runtimes of languages: it has its turn. Another one has no stack to run on,
+// and one that is to run where the fault was sees the stack pointer there: collectors take it for the thread's.
 void handle(int signal, siginfo_t* info, void* context) noexcept {
+  const Place place = place_of_previous(signal);
   if (klt_register_valid() && info->si_code > 0) {
     const Running running = what_runs(klt_self());
     if (running.stack != nullptr && stack_in_guard(*running.stack, info->si_addr)) {
-      report(running, info->si_addr);
+      if (place != Place::kAlternate || san::kHandlesFaults) report(running, info->si_addr);
+      tell_once(running, info->si_addr);
     }
   }
-  if (wants_own_stack(signal)) move_to_own_stack(info, *static_cast<ucontext_t*>(context));
+  if (place == Place::kWhereTheFaultWas) move_to_own_stack(info, *static_cast<ucontext_t*>(context));
   call_previous(signal, info, context);
 }
 

@@ -1,5 +1,6 @@
 // A stack overflow names the ULT and its stack; other faults go where they went before.
 #include <gtest/gtest.h>
+#include <setjmp.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -81,6 +82,32 @@ TEST_F(Overflow, WithAGuardByMprotect) {
   EXPECT_DEATH(run_and_overflow(&attr), "stack overflow in ULT");
   unsetenv("WEFT_STACK_GUARD");
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+sigjmp_buf before_it;
+
+void overflow_and_go_on(void*) {
+  static int times;  // not on the stack that is left
+  for (times = 0; times < 3; ++times) {
+    if (sigsetjmp(before_it, 1) == 0) hold_open = dive(0);
+  }
+  std::fprintf(stderr, "went on\n");
+}
+
+// As runtimes of languages do.
+TEST_F(Overflow, WhoseHandlerIsForTheAlternateStackRecovers) {
+  const auto with_handler = [] {
+    struct sigaction own{};
+    own.sa_sigaction = [](int, siginfo_t*, void*) { siglongjmp(before_it, 1); };
+    own.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, &own, nullptr);
+    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+    attr.stack_size = 64 << 10;  // its own stack, not its joiner's
+    run_and_overflow(&attr, overflow_and_go_on);
+  };
+  EXPECT_EXIT(with_handler(), testing::ExitedWithCode(0), "stack overflow in ULT(.|\n)*went on");
+}
+#endif
 
 // ---- what is no overflow
 

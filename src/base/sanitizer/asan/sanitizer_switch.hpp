@@ -15,6 +15,7 @@
 namespace weft::rt::san {
 
 inline constexpr bool kSignalsComeLate = false;
+inline constexpr bool kHandlesFaults = true;  // by a handler that it has installed before
 inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;

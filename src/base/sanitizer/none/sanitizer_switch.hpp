@@ -10,6 +10,7 @@ namespace weft::rt::san {
 
 // Whether handlers of signals run later than the signal, and how many threads the tool adds.
 inline constexpr bool kSignalsComeLate = false;
+inline constexpr bool kHandlesFaults = false;
 inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it.
 inline constexpr bool kAllocatorKnowsFork = true;

@@ -13,6 +13,7 @@ namespace weft::rt::san {
 // A handler of a signal runs at the next call that TSan intercepts: what it is told of the interrupted code is
 // old by then. And one thread of the process is TSan's own.
 inline constexpr bool kSignalsComeLate = true;
+inline constexpr bool kHandlesFaults = true;  // by a handler that it has installed before
 inline constexpr unsigned kOwnThreads = 1;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;

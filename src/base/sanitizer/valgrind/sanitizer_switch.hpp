@@ -15,6 +15,7 @@
 namespace weft::rt::san {
 
 inline constexpr bool kSignalsComeLate = false;
+inline constexpr bool kHandlesFaults = false;
 inline constexpr unsigned kOwnThreads = 0;
 inline constexpr bool kAllocatorKnowsFork = true;
 
