@@ -311,7 +311,11 @@ int start(const weft_options_t* wishes) try {
   const Options& options = runtime.options;
   if (options.stack_size < WEFT_STACK_MIN) return WEFT_ERR_STACK_TOO_SMALL;
   if (options.workers_count > static_cast<int>(kMaxWorkers)) return WEFT_ERR_LIMIT;
-  if (!membarrier_register()) return WEFT_ERR_UNSUPPORTED;
+  if (!membarrier_register()) {
+    std::fputs("weft: the system refuses membarrier(), which Weft cannot do without: it takes Linux 4.14, and a sandbox that lets it through\n",
+               stderr);
+    return WEFT_ERR_UNSUPPORTED;
+  }
   const PageKind pages = huge_pages_setup(page_kind(options.huge_pages));
   stack_setup({options.stack_size, guard_kind(options.stack_guard), options.stack_watermark, pages});
   unit_setup(pages);
