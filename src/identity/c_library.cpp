@@ -5,11 +5,13 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include <cstring>
 
 #include "arch/klt_register.hpp"
 #include "arch/thread_pointer.hpp"
+#include "os/peek.hpp"
 
 extern "C" int __cxa_thread_atexit_impl(void (*destructor)(void*), void* object, void* dso_symbol);
 extern "C" void* __dso_handle;
@@ -105,28 +107,48 @@ int find_block_of_errno(dl_phdr_info* object, size_t, void* found) noexcept {
   return 0;
 }
 
-// The word that is null without destructors, and not null with one. Its name is not exported.
+// Registered, and does nothing: it may stay in the list.
+void destroy_nothing(void*) noexcept {}
+char nothing;
+
+// The record of what has been registered has the object in it, wherever.
+bool is_record_of_nothing(uintptr_t address) noexcept {
+  struct Record {
+    const void* words[4];
+  };
+  const Peek<Record> record(reinterpret_cast<const Record*>(address));
+  if (!record) return false;
+  for (const void* word : record->words) {
+    if (word == &nothing) return true;
+  }
+  return false;
+}
+
+// The word that leads to the destructors: another one after one has been registered, whose record it points to. Its name is not
+// exported. The thread may be the program's, and have destructors: none of those is run.
 void find_tls_destructors() noexcept {
   OwnVariables own;
   dl_iterate_phdr(find_block_of_errno, &own);
   constexpr size_t kMost = 512;
-  uintptr_t before[kMost], with[kMost];
-  c_library.lacks = "tls_dtor_list";
+  uintptr_t before[kMost];
+  if (c_library.lacks == nullptr) c_library.lacks = "tls_dtor_list";
   if (own.count == 0 || own.count > kMost) return;
   free(malloc(1));  // malloc's variables are set by then
   std::memcpy(before, own.first, own.count * sizeof *before);
-  if (__cxa_thread_atexit_impl([](void*) {}, nullptr, &__dso_handle) != 0) return;
-  std::memcpy(with, own.first, own.count * sizeof *with);
-  c_library.run_tls_destructors();
+  if (__cxa_thread_atexit_impl(destroy_nothing, &nothing, &__dso_handle) != 0) return;
+  uintptr_t* found = nullptr;
   for (size_t i = 0; i < own.count; ++i) {
-    if (before[i] != 0 || with[i] == 0 || own.first[i] != 0) continue;
-    if (c_library.lacks == nullptr) {
-      c_library.lacks = "tls_dtor_list";  // two of them
-      return;
-    }
-    c_library.tls_destructors = from_thread_pointer(&own.first[i]);
-    c_library.lacks = nullptr;
+    if (own.first[i] == before[i] || !is_record_of_nothing(own.first[i])) continue;
+    if (found != nullptr) return;  // two of them
+    found = &own.first[i];
   }
+  if (found == nullptr) return;
+  if (before[found - own.first] == 0) {
+    c_library.run_tls_destructors();
+    if (*found != 0) return;
+  }
+  c_library.tls_destructors = from_thread_pointer(found);
+  c_library.lacks = nullptr;
 }
 
 StackWords told_stack() noexcept {
@@ -140,10 +162,10 @@ StackWords told_stack() noexcept {
   return told;
 }
 
+uint32_t thread_bytes = 0;  // of a thread's control block
+
 // Three words in a row from which what is told of our stack follows; what is told then has to follow from others, too.
 void find_stack() noexcept {
-  const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread");
-  if (bytes == nullptr) return;
   const StackWords told = told_stack();
   const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   if (frame - told.low >= told.size) {
@@ -152,7 +174,7 @@ void find_stack() noexcept {
   }
   c_library.above_frames = told.low + told.size - frame;
   size_t found = 0;
-  for (size_t at = 0; at + sizeof(StackWords) <= *bytes; at += sizeof(uintptr_t)) {
+  for (size_t at = 0; at + sizeof(StackWords) <= thread_bytes; at += sizeof(uintptr_t)) {
     StackWords here;
     std::memcpy(&here, reinterpret_cast<const char*>(thread_pointer() + at), sizeof here);
     const bool fits = here.low + here.guard == told.low && here.low + here.size == told.low + told.size;
@@ -170,16 +192,32 @@ void find_stack() noexcept {
   if (other.low == before.low + less && other.size == before.size - less) c_library.stack = found;
 }
 
+bool is_asked = false;
+
+// All that takes the loader's lock: dlsym(), and so does the registration of a destructor.
+void ask_loader() noexcept {
+  if (is_asked) return;
+  c_library.lacks = nullptr;
+  c_library.run_tls_destructors = find<void (*)()>("__call_tls_dtors");
+  if (const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread")) thread_bytes = *bytes;
+  find_keys();
+  if (c_library.lacks == nullptr) find_modules();
+  if (c_library.lacks == nullptr) find_tls_destructors();
+  is_asked = true;
+}
+
+// When this library is loaded: later, whoever has that lock may be waiting for an identity, for which it is asked (a region in the
+// constructor of a library that is loaded by dlopen()). A program that is linked statically loads none, and has no such names.
+[[gnu::constructor]] void ask_loader_early() noexcept {
+  if (getauxval(AT_BASE) != 0) ask_loader();
+}
+
 }  // namespace
 
 const CLibrary& c_library_find() noexcept {
   static bool found = false;  // not before all is: a forked child may begin again
   if (found) return c_library;
-  c_library.lacks = nullptr;
-  c_library.run_tls_destructors = find<void (*)()>("__call_tls_dtors");
-  find_keys();
-  if (c_library.lacks == nullptr) find_modules();
-  if (c_library.lacks == nullptr) find_tls_destructors();
+  ask_loader();
   if (c_library.lacks == nullptr) find_stack();
   c_library.on_klt = klt_register_flag();
   c_library.error = from_thread_pointer(&errno);

@@ -63,7 +63,8 @@ struct DtvEntry {
 };
 inline void* const kNoBlock = reinterpret_cast<void*>(-1);
 
-// Finds all that out, at the first call. One thread at a time; it may allocate, and registers a destructor for itself.
+// Finds all that out, at the first call. One thread at a time; it may allocate. What the loader is asked for has been found when the
+// library was loaded: this takes no lock of the loader's.
 const CLibrary& c_library_find() noexcept;
 // What has been found.
 extern CLibrary c_library;

@@ -14,7 +14,7 @@ class Next {
  public:
   constexpr explicit Next(const char* name) noexcept : name_(name) {}
 
-  // Async-signal-safe after the first time.
+  // Async-signal-safe after the first time, which takes the loader's lock.
   Function* get() noexcept {
     Function* found = known();
     return __builtin_expect(found != nullptr, 1) ? found : look();

@@ -29,10 +29,18 @@ constinit Next<int(pthread_t, const char*) noexcept> next_setname{"pthread_setna
 constinit Next<int(pthread_t, char*, size_t) noexcept> next_getname{"pthread_getname_np"};
 constinit Next<void(void*)> next_exit{"pthread_exit"};
 
-// The others are no functions for signal handlers.
 [[gnu::constructor]] void find_next() noexcept {
   next_kill.get();
   next_sigqueue.get();
+  next_cancel.get();
+  next_detach.get();
+  next_join.get();
+  next_tryjoin.get();
+  next_timedjoin.get();
+  next_clockjoin.get();
+  next_setname.get();
+  next_getname.get();
+  next_exit.get();
 }
 
 // A ULT's, also of one that has been a thread of the program's.

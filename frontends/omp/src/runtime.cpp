@@ -104,6 +104,8 @@ std::vector<int> cpus_wanted() {
   return cpus_for_workers(device().workers > 0 ? device().workers : device().share, place);
 }
 
+bool unwinder_is_left = false;  // to the thread that makes identities, also where threads get none
+
 // `cpu`: where the thread is for whom it is.
 void initialize_here(int cpu) {
   const bool first = !weft_initialized();
@@ -125,7 +127,7 @@ void initialize_here(int cpu) {
     std::abort();
   }
   begun_here = first;
-  if (device().identity != IdentityWish::kOwn || !front::begin_identities()) front::load_unwinder();
+  unwinder_is_left = front::begin_identities();
   workers = weft_worker_count();
   if (first && options.bind == -1) homes_give(cpu);
   keep_begin();
@@ -212,10 +214,12 @@ void bind_workers() {
 
 }  // namespace
 
-void runtime_start() {
-  if (started.load(std::memory_order_acquire)) return;
+namespace {
+
+// False: somebody else has been first.
+bool start() {
   const std::scoped_lock hold(lock);
-  if (started.load(std::memory_order_relaxed)) return;
+  if (started.load(std::memory_order_relaxed)) return false;
   stats_start();
   const bool on_main = syscall(SYS_gettid) == getpid();
   if (weft_initialized() || (on_main && !front::may_adopt())) {
@@ -229,6 +233,15 @@ void runtime_start() {
   finish_apart();  // only now: it has the lock for which adopt_caller() would wait
   [[maybe_unused]] static const int registered = pthread_atfork(&before_fork, &after_fork_parent, &after_fork_child);
   started.store(true, std::memory_order_release);
+  return true;
+}
+
+}  // namespace
+
+void runtime_start() {
+  if (started.load(std::memory_order_acquire) || !start()) return;
+  // By the caller, which may have the loader's lock already (a library's constructor), and with no lock for which another one waits.
+  if (!unwinder_is_left) front::load_unwinder();
 }
 
 void workers_complete() {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "export.hpp"
+#include "exported.hpp"
 #include "icv.hpp"
 #include "region.hpp"
 #include "team.hpp"
@@ -44,12 +45,31 @@ namespace weft::omp::tool {
 
 namespace {
 
-StartTool start_of_process() {
+StartTool look_for_start() {
   const StartTool none = &weft_omp_no_tool;
+  // As a rule there is none. Then the loader is not asked: whoever has its lock may wait for this thread (the constructor of a library that
+  // is loaded by dlopen()).
+  if (!exported_by_others("ompt_start_tool", reinterpret_cast<const void*>(none))) {
+    const StartTool own = &ompt_start_tool;  // of a program that exports nothing
+    return own != none ? own : nullptr;
+  }
   auto found = reinterpret_cast<StartTool>(dlsym(RTLD_DEFAULT, "ompt_start_tool"));
-  if (found == nullptr) found = &ompt_start_tool;  // of a program that exports nothing
+  if (found == nullptr) found = &ompt_start_tool;
   if (found == none) found = reinterpret_cast<StartTool>(dlsym(RTLD_NEXT, "ompt_start_tool"));
   return found != none ? found : nullptr;
+}
+
+std::atomic<bool> is_looked_for{false};
+std::atomic<StartTool> found_start{nullptr};
+
+// By several threads where they come at once: who waits for the loader's lock has none of ours, for which the one that has that lock may
+// wait.
+StartTool start_of_process() {
+  if (!is_looked_for.load(std::memory_order_acquire)) {
+    found_start.store(look_for_start(), std::memory_order_relaxed);
+    is_looked_for.store(true, std::memory_order_release);  // pairs with the acquire above
+  }
+  return found_start.load(std::memory_order_relaxed);
 }
 
 // ---- looking for it, and what is told of that
@@ -146,10 +166,7 @@ void wait_for_the_ending() {
 
 }  // namespace
 
-bool may_be() {
-  static const bool may = device().tool && (!device().tool_libraries.empty() || start_of_process() != nullptr);
-  return may;
-}
+bool may_be() { return device().tool && (!device().tool_libraries.empty() || start_of_process() != nullptr); }
 
 ompt_callback_t callback_of(ompt_callbacks_t event) {
   if ((wanted.bits.load(std::memory_order_relaxed) >> event & 1) == 0) return nullptr;
@@ -201,6 +218,7 @@ thread_local bool begins_here = false;
 // The tool itself may call the runtime.
 void start() {
   if (progress.load(std::memory_order_acquire) == kBegun || begins_here) return;
+  if (device().tool) static_cast<void>(start_of_process());  // before others wait for us
   int before = kNotBegun;
   if (!progress.compare_exchange_strong(before, kBeginning, std::memory_order_relaxed)) {
     while (progress.load(std::memory_order_acquire) != kBegun) weft_yield();

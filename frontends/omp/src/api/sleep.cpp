@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -18,10 +19,19 @@ namespace {
 constexpr long kSecond = 1'000'000'000;
 
 using ClockNanosleep = int(clockid_t, int, const timespec*, timespec*);
+constinit std::atomic<ClockNanosleep*> known{nullptr};
+
 ClockNanosleep* next_sleep() {
-  static auto* const found = reinterpret_cast<ClockNanosleep*>(dlsym(RTLD_NEXT, "clock_nanosleep"));
+  ClockNanosleep* found = known.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    found = reinterpret_cast<ClockNanosleep*>(dlsym(RTLD_NEXT, "clock_nanosleep"));
+    known.store(found, std::memory_order_relaxed);
+  }
   return found;
 }
+
+// For whoever sleeps later somebody may wait who has the loader's lock: src/intercept/README.md in the core.
+[[gnu::constructor]] void find_next() { next_sleep(); }
 
 timespec sum(const timespec& a, const timespec& b) {
   timespec result{a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
