@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,13 +90,47 @@ int open_stat(int tid) noexcept {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// The same for a descriptor.
-void put(std::atomic<int>& place, int fd) noexcept {
-  const int old = place.load(std::memory_order_relaxed);
+uint64_t event_of(int fd) noexcept {
+  uint64_t event = 0;
+  return ioctl(fd, PERF_EVENT_IOC_ID, &event) == 0 ? event : 0;
+}
+
+void keep(KeptFile& file, int fd) noexcept {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) status = {};
+  file.device.store(status.st_dev, std::memory_order_relaxed);
+  file.inode.store(status.st_ino, std::memory_order_relaxed);
+  file.event.store(event_of(fd), std::memory_order_relaxed);
+  // Release, pairs with the acquire of ours(). Who looks meanwhile may take it for not ours, once.
+  file.fd.store(fd, std::memory_order_release);
+}
+
+// Its number; -1: there is none, or the program has closed it (close_range(), as daemons do), and whatever has that number is not ours.
+// Nobody's device is asked for an event's number: the inode is another one then.
+int ours(const KeptFile& file) noexcept {
+  const int fd = file.fd.load(std::memory_order_acquire);
+  struct stat status{};
+  if (fd < 0 || fstat(fd, &status) != 0) return -1;
+  const bool same = status.st_dev == file.device.load(std::memory_order_relaxed) &&
+                    status.st_ino == file.inode.load(std::memory_order_relaxed);
+  const uint64_t event = file.event.load(std::memory_order_relaxed);
+  return same && (event == 0 || event_of(fd) == event) ? fd : -1;
+}
+
+// In the place of an earlier one, at which somebody may be looking. Whoever still looks at a number that is the program's now finds that
+// it is not ours.
+void put(KeptFile& file, int fd) noexcept {
   if (fd < 0) return;
-  if (old < 0) return place.store(fd, std::memory_order_release);
-  dup3(fd, old, O_CLOEXEC);
+  const int old = ours(file);
+  if (old < 0 || dup3(fd, old, O_CLOEXEC) < 0) return keep(file, fd);
+  keep(file, old);
   close(fd);
+}
+
+void let_go(KeptFile& file) noexcept {
+  const int fd = ours(file);
+  file.fd.store(-1, std::memory_order_relaxed);
+  if (fd >= 0) close(fd);
 }
 
 bool open_ring(KltWatch& watch, int tid) noexcept {
@@ -131,9 +166,8 @@ void drop(KltWatch& watch) noexcept {
   if (watch.mapping != nullptr) munmap(const_cast<char*>(watch.mapping), kPage + kRingBytes);
   watch.mapping = nullptr;
   bpf_forget(watch);
-  for (std::atomic<int>* fd : {&watch.stop_fd, &watch.stat_fd}) {
-    if (const int open = fd->exchange(-1, std::memory_order_relaxed); open >= 0) close(open);
-  }
+  let_go(watch.stop);
+  let_go(watch.stat);
   watch.opened.store(false, std::memory_order_relaxed);
 }
 
@@ -151,13 +185,13 @@ bool granted(BlockRung rung) noexcept {
   const auto tid = static_cast<int>(syscall(SYS_gettid));
   KltWatch watch;
   if (rung == BlockRung::Perf) {
-    put(watch.stop_fd, open_stop(tid, SIGRTMAX));
-    const bool ok = watch.stop_fd.load(std::memory_order_relaxed) >= 0 && open_ring(watch, tid);
+    put(watch.stop, open_stop(tid, SIGRTMAX));
+    const bool ok = watch.stop.fd.load(std::memory_order_relaxed) >= 0 && open_ring(watch, tid);
     drop(watch);
     return ok;
   }
-  put(watch.stat_fd, open_stat(tid));
-  const bool ok = watch.stat_fd.load(std::memory_order_relaxed) >= 0;
+  put(watch.stat, open_stat(tid));
+  const bool ok = watch.stat.fd.load(std::memory_order_relaxed) >= 0;
   drop(watch);
   return ok;
 }
@@ -172,26 +206,26 @@ BlockRung watch_find_rung(BlockRung wish) noexcept {
   return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
 }
 
-WatchBegins::WatchBegins(bool wanted) noexcept : fd_(wanted ? open_switches(0) : -1) {}
-WatchBegins::~WatchBegins() {
-  if (fd_ >= 0) close(fd_);
+WatchBegins::WatchBegins(bool wanted) noexcept {
+  if (wanted) put(event_, open_switches(0));
 }
+WatchBegins::~WatchBegins() { let_go(event_); }
 
 bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   KltWatch& watch = klt->watch;
   const int tid = klt->tid.load(std::memory_order_acquire);
   if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
-    put(watch.stop_fd, open_stop(tid, signal));
+    put(watch.stop, open_stop(tid, signal));
     watch.grace = kGraceNs;
     // Others look at it, which may have slept before anything was recorded.
-    if (tid != syscall(SYS_gettid)) put(watch.stat_fd, open_stat(tid));
+    if (tid != syscall(SYS_gettid)) put(watch.stat, open_stat(tid));
     return true;
   }
   // Too many open files, or no more memory may be locked: this one is seen by way of /proc.
   watch.ring.store(nullptr, std::memory_order_relaxed);
   const int fd = open_stat(tid);
-  put(watch.stat_fd, fd);
+  put(watch.stat, fd);
   return fd >= 0;
 }
 
@@ -213,22 +247,22 @@ Sight watch_look(const Klt* klt) noexcept {
   }
   // Nothing is recorded: the thread has neither left its core nor got one since it was opened.
   if (sight.stamp != 0) return sight;
-  const int fd = klt->watch.stat_fd.load(std::memory_order_acquire);
+  const int fd = ours(klt->watch.stat);
   return fd >= 0 ? look_at_stat(fd) : Sight{};
 }
 
 bool watch_stop_when_back(const Klt* klt) noexcept {
-  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  const int fd = ours(klt->watch.stop);
   return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 
 void watch_do_not_stop(const Klt* klt) noexcept {
-  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  const int fd = ours(klt->watch.stop);
   if (fd >= 0) ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 void watch_set_grace(Klt* klt, bool longer, uint64_t most) noexcept {
-  const int fd = klt->watch.stop_fd.load(std::memory_order_relaxed);
+  const int fd = ours(klt->watch.stop);
   uint64_t& grace = klt->watch.grace;
   const uint64_t next = longer ? std::max(std::min(2 * grace, most), kGraceNs) : kGraceNs;
   if (fd >= 0 && next != grace && ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) == 0) grace = next;

@@ -28,7 +28,7 @@ class WatchBegins {
   WatchBegins& operator=(const WatchBegins&) = delete;
 
  private:
-  int fd_;
+  KeptFile event_;
 };
 
 // Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not

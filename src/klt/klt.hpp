@@ -76,12 +76,19 @@ struct OwnWords {
 extern "C" __attribute__((tls_model("initial-exec"), visibility("default"))) constinit thread_local OwnWords weft_rt_own;
 extern OwnWords nobodys_words;
 
+// A descriptor that is kept open. The program may close it, and have a file of its own by that number: what is known of ours tells it.
+struct KeptFile {
+  std::atomic<int> fd{-1};
+  std::atomic<uint64_t> device{0}, inode{0};
+  std::atomic<uint64_t> event{0};  // the kernel's number of an event of perf's, all of which may have one inode; 0: it is none
+};
+
 // How others see whether the thread sleeps in the kernel; see block/watch.hpp.
 struct KltWatch {
   std::atomic<bool> opened{false};           // for this thread
   std::atomic<const char*> ring{nullptr};    // its switches, as the kernel records them
   const char* mapping = nullptr;             // where that is, or was; whoever opens it
-  std::atomic<int> stop_fd{-1}, stat_fd{-1};
+  KeptFile stop, stat;
   std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
   int slot = -1, thread = 0;  // where that is, and of whom; whoever opens it
   uint64_t grace = 0;  // for how long it runs before it is stopped; whoever opens it, then the KLT
