@@ -23,10 +23,17 @@ constinit Next<int(gid_t, gid_t, gid_t) noexcept> next_setresgid{"setresgid"};
 constinit Next<int(size_t, const gid_t*) noexcept> next_setgroups{"setgroups"};
 constinit Next<int(const char*, gid_t)> next_initgroups{"initgroups"};
 
-// POSIX has setuid() and setgid() among the functions for signal handlers.
 [[gnu::constructor]] void find_next() noexcept {
   next_setuid.get();
+  next_seteuid.get();
   next_setgid.get();
+  next_setegid.get();
+  next_setreuid.get();
+  next_setregid.get();
+  next_setresuid.get();
+  next_setresgid.get();
+  next_setgroups.get();
+  next_initgroups.get();
 }
 
 struct Outcome {
