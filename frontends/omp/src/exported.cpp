@@ -53,8 +53,8 @@ bool is_wanted(const Wanted& wanted, const Symbols& symbols, uint32_t index, uin
          std::strcmp(symbols.names + symbol.st_name, wanted.name) == 0;
 }
 
-// Buckets, the first symbol that is in one, the words of a filter and its shift; the filter, the buckets, and of each symbol its hash, whose
-// last bit says that the bucket ends.
+// How many buckets, the first symbol that is in one, the words of a filter, its shift; the filter, the buckets, and of each symbol its
+// hash, whose last bit says that the bucket ends.
 bool in_gnu_table(const Wanted& wanted, const Symbols& symbols, uintptr_t base) {
   const uint32_t buckets = symbols.gnu[0], first = symbols.gnu[1], filter_words = symbols.gnu[2];
   if (buckets == 0) return false;
