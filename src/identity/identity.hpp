@@ -36,6 +36,7 @@ struct Identity {
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
   std::atomic<uint64_t> mask{0};      // the ULT: that it has blocked, as the kernel has a set; before it, whoever makes the identity
+  Identity* next_accepts = nullptr;   // the lender, before it is in that list; then constant
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds

@@ -27,6 +27,7 @@
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/realtime_signal.hpp"
 #include "sanitizer_switch.hpp"
 
 namespace weft::rt {
@@ -66,13 +67,8 @@ void answer(int, siginfo_t* info, void* context) noexcept {
 
 bool is_ours(int signal) noexcept {
   struct sigaction now;
-  return signal != 0 && sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+  return signal != 0 && signal_action(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
          now.sa_sigaction == answer;
-}
-
-bool is_unused(int signal) noexcept {
-  struct sigaction now;
-  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
 }
 
 // The program may have taken it since the last time.
@@ -87,7 +83,7 @@ bool have_signal() noexcept {
   sigfillset(&others);
   own_signals_leave_out(others);
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
-    if (sigismember(&others, signal) != 1 || !is_unused(signal) || sigaction(signal, &ours, nullptr) != 0) continue;
+    if (sigismember(&others, signal) != 1 || !realtime_signal_is_free(signal) || sigaction(signal, &ours, nullptr) != 0) continue;
     signal_now = signal;
     return true;
   }

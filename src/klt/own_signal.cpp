@@ -9,6 +9,7 @@
 #include "arch/system_call.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
+#include "klt/own_action.hpp"
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "os/realtime_signal.hpp"
@@ -65,7 +66,9 @@ struct KernelAction {
   unsigned long mask;
 };
 
-bool install(int signal) noexcept {
+}  // namespace
+
+bool own_signal_put_handler(int signal) noexcept {
   struct sigaction ours{};
   ours.sa_sigaction = on_signal;
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
@@ -73,7 +76,7 @@ bool install(int signal) noexcept {
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&ours.sa_mask);
   block_both(ours.sa_mask);
-  if (sigaction(signal, &ours, nullptr) != 0) return false;
+  if (signal_action(signal, &ours, nullptr) != 0) return false;
   KernelAction seen{};
   if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) != 0) return true;
   preempt_way_back(reinterpret_cast<uintptr_t>(seen.restorer));
@@ -83,6 +86,22 @@ bool install(int signal) noexcept {
     syscall(SYS_rt_sigaction, signal, &seen, nullptr, sizeof seen.mask);
   }
   return true;
+}
+
+bool own_signal_is_handler(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_signal;
+}
+
+void own_signal_remove_handler(int signal, bool ignored) noexcept { realtime_signal_release(signal, on_signal, ignored); }
+
+namespace {
+
+// Before its handler is there: a program that sets it then would find no note.
+bool install(int signal) noexcept {
+  own_action_begin(signal);
+  if (own_signal_put_handler(signal)) return true;
+  own_action_end(signal);
+  return false;
 }
 
 // The last one that is free, and not the other's; that one, if there is none.
@@ -152,7 +171,7 @@ void own_signal_give_back(OwnSignal which) noexcept {
   Own& own = own_of(which);
   const int number = own.number.load(std::memory_order_relaxed);
   if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier(number)) {
-    realtime_signal_release(number, on_signal);
+    own_action_end(number);
   }
 }
 

@@ -26,6 +26,12 @@ uint64_t own_signals_mask() noexcept;
 int own_signal_take(OwnSignal which) noexcept;
 void own_signal_give_back(OwnSignal which) noexcept;
 
+// For klt/own_action.hpp: the handler of all of them. Async-signal-safe.
+bool own_signal_put_handler(int signal) noexcept;
+bool own_signal_is_handler(const struct sigaction& action) noexcept;
+// Where it is there still: the default in its place, or ignored.
+void own_signal_remove_handler(int signal, bool ignored) noexcept;
+
 // Whether a KLT that has these blocked is in a handler of the program's: a signal is blocked while it is handled, and what the program
 // blocks by pthread_sigmask() is known. Not for sure.
 bool own_signals_handler_runs(uint64_t blocked) noexcept;

@@ -5,11 +5,14 @@
 
 namespace weft::rt {
 
+// Not sigaction(): that of libweft.so (intercept/) tells of our own signals what the program has set.
+int signal_action(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept;
+
 bool realtime_signal_is_free(int signal) noexcept;  // nobody handles it
 // The last one, from `last` downwards, that nobody handles. 0: none.
 int realtime_signal_find(int last) noexcept;
 
-// The default again, where the handler is still this one; one that is on its way to a thread is dropped.
-void realtime_signal_release(int signal, void (*handler)(int, siginfo_t*, void*)) noexcept;
+// The default again, or ignored, where the handler is still this one; one that is on its way to a thread is dropped.
+void realtime_signal_release(int signal, void (*handler)(int, siginfo_t*, void*), bool ignored) noexcept;
 
 }  // namespace weft::rt

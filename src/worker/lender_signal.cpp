@@ -208,6 +208,16 @@ WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
   return (set & ~identity.mask.load(std::memory_order_acquire) & ~kFaults) | own_signals_mask();
 }
 
+// Those that accept anything; they stay. Linked by Identity::next_accepts.
+constinit std::atomic<Identity*> accepting{nullptr};
+
+// Before it looks at the handlers: whoever installs one later finds it here.
+WEFT_ON_LENDER void begin_accepting(Identity& identity) noexcept {
+  identity.next_accepts = accepting.load(std::memory_order_relaxed);
+  // Release, pairs with the acquire in lenders_see_action(). Sequentially consistent: before the look.
+  while (!accepting.compare_exchange_weak(identity.next_accepts, &identity, std::memory_order_seq_cst, std::memory_order_relaxed)) continue;
+}
+
 // Wherever it sleeps.
 WEFT_ON_LENDER void call_up(Identity& identity) noexcept {
   lender_call(identity);
@@ -237,6 +247,15 @@ void lender_set_mask(Identity& identity, uint64_t mask) noexcept {
   call_up(identity);
 }
 
+void lenders_see_action(int signal) noexcept {
+  if (signal <= 0 || signal > 64 || (signal_bit(signal) & kFaults) != 0) return;
+  for (Identity* identity = accepting.load(std::memory_order_acquire); identity != nullptr; identity = identity->next_accepts) {
+    call_up(*identity);
+  }
+}
+
+void lenders_forget() noexcept { accepting.store(nullptr, std::memory_order_relaxed); }
+
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
   const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
   if (result == 0) call_for(to, info.si_signo);
@@ -265,6 +284,7 @@ WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
 WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   // Nothing can be brought to the ULT where it runs: what is sent to the process is for other threads, as long as they take it.
   if (!own_signal_has_courier()) lender_serve(identity);
+  begin_accepting(identity);
   for (;;) {
     deliver_sent(identity);
     const uint64_t set = accepted(identity);

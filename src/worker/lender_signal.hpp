@@ -23,7 +23,7 @@
 //
 // A thread of the program's that has become a ULT can be reached by the kernel's number of its thread (tgkill()), by which Go's runtime
 // preempts, and profilers' timers; and the main thread is the first one that the kernel asks to take what is sent to the process. So
-// its lender, which is that thread, accepts what the program handles and the ULT has not blocked.
+// its lender, which is that thread, accepts what the program handles and the ULT has not blocked. It looks again when either changes.
 //
 // tests/model/lender_signal.pml is this.
 #pragma once
@@ -43,6 +43,11 @@ void lender_set_mask(Identity& identity, uint64_t mask) noexcept;
 void lender_call(Identity& identity) noexcept;
 // The ULT has let go of it for good: until nobody has to do with it. What was sent to it is dropped.
 void lender_settle(Identity& identity) noexcept;
+
+// The program has installed a handler for it, or taken it away. Async-signal-safe; touches nothing of the thread's.
+void lenders_see_action(int signal) noexcept;
+// In a forked child: they have stayed behind.
+void lenders_forget() noexcept;
 
 // As lender_serve(), of a thread of the program's.
 [[noreturn]] void lender_serve_adopted(Identity& identity) noexcept;

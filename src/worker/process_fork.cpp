@@ -14,6 +14,7 @@
 #include "identity/identity.hpp"
 #include "identity/keeper.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/own_action.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/loader_work.hpp"
@@ -73,6 +74,7 @@ void after_fork_in_parent() noexcept {
 
 void after_fork_in_child() noexcept {
   ++process_generation;
+  own_action_become_child();
   loader_work_fork_ends_in_child();
   if (!forking.inside) gate_reset();
   if (forking.running) {

@@ -4,5 +4,6 @@
 
 extern "C" {
 extern void* const weft_intercept[];
-void* const weft_intercept[] = {reinterpret_cast<void*>(pthread_kill), reinterpret_cast<void*>(pthread_mutex_lock)};
+void* const weft_intercept[] = {reinterpret_cast<void*>(pthread_kill), reinterpret_cast<void*>(pthread_mutex_lock),
+                                reinterpret_cast<void*>(sigaction)};
 }

@@ -1,0 +1,92 @@
+// signal_action.cpp: sigaction() and the other functions by which programs say what becomes of a signal.
+//
+// - The lender of a thread that has become a ULT waits for what the program handles (worker/lender_signal.hpp): it is told when that
+//   changes. Else a handler that is installed later would run on whatever thread the kernel finds, and not end main's sleep.
+// - For a signal that is Weft's at present see klt/own_action.hpp.
+//
+// They are called in handlers, in children of vfork() and before our constructors have run: nothing here takes a lock, or touches
+// thread-local storage but errno. Not siginterrupt(): it changes no handler; nor __sigaction(), by which Weft itself goes past these.
+#include <signal.h>
+
+#include "intercept/next.hpp"
+#include "klt/own_action.hpp"
+#include "worker/lender_signal.hpp"
+
+using namespace weft::rt;
+
+namespace {
+
+using Handler = void (*)(int);
+using SetHandler = Handler(int, Handler) noexcept;
+
+constinit Next<SignalAction> next_sigaction{"sigaction"};
+constinit Next<SetHandler> next_signal{"signal"}, next_bsd_signal{"bsd_signal"}, next_ssignal{"ssignal"};
+constinit Next<SetHandler> next_sysv_signal{"sysv_signal"}, next_sysv_signal_too{"__sysv_signal"}, next_sigset{"sigset"};
+constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
+
+[[gnu::constructor]] void find_next() noexcept {
+  next_sigaction.get();
+  for (Next<SetHandler>* next : {&next_signal, &next_bsd_signal, &next_ssignal, &next_sysv_signal, &next_sysv_signal_too, &next_sigset}) {
+    next->get();
+  }
+  next_sigignore.get();
+}
+
+bool is_handler(Handler handler) noexcept { return handler != SIG_DFL && handler != SIG_IGN; }
+
+Handler set_ours(int signal, Handler handler, int flags) noexcept {
+  struct sigaction wanted{}, was{};
+  wanted.sa_handler = handler;
+  wanted.sa_flags = flags;
+  return own_action_set(next_sigaction.get(), signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
+}
+
+Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
+  if (own_action_is_held(signal) && handler != SIG_ERR) return set_ours(signal, handler, flags);
+  const Handler was = next(signal, handler);
+  if (was != SIG_ERR && is_handler(was) != is_handler(handler)) lenders_see_action(signal);
+  return was;
+}
+
+// As the C library's own have them.
+constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
+  if (own_action_is_held(signal)) return own_action_set(next_sigaction.get(), signal, wanted, was);
+  if (wanted == nullptr) return next_sigaction.get()(signal, wanted, was);
+  const bool handles = is_handler(*wanted);  // before `was`, which may be the same, is written
+  struct sigaction before;
+  if (const int result = next_sigaction.get()(signal, wanted, &before); result != 0) return result;
+  if (handles != is_handler(before)) lenders_see_action(signal);
+  if (was != nullptr) *was = before;
+  return 0;
+}
+
+Handler signal(int signal, Handler handler) noexcept { return set(next_signal.get(), signal, handler, kLasts); }
+Handler bsd_signal(int signal, Handler handler) noexcept { return set(next_bsd_signal.get(), signal, handler, kLasts); }
+Handler ssignal(int signal, Handler handler) noexcept { return set(next_ssignal.get(), signal, handler, kLasts); }
+Handler sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal.get(), signal, handler, kOnce); }
+Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal_too.get(), signal, handler, kOnce); }
+
+// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked.
+Handler sigset(int signal, Handler handler) noexcept {
+  if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
+  if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);
+  struct sigaction now;
+  return own_action_set(next_sigaction.get(), signal, nullptr, &now) == 0 ? now.sa_handler : SIG_ERR;
+}
+
+int sigignore(int signal) noexcept {
+  if (own_action_is_held(signal)) return set_ours(signal, SIG_IGN, 0) != SIG_ERR ? 0 : -1;
+  const int result = next_sigignore.get()(signal);
+  if (result == 0) lenders_see_action(signal);
+  return result;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
