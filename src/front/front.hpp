@@ -165,8 +165,8 @@ WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
 // Returns WEFT_OK, so that it can be the last thing that a front-end's function does. If the caller is no ULT, and
 // `otherwise` is not null: nothing is done, and what that returns is returned.
 WEFT_API int yield(uint64_t context, int (*otherwise)() = nullptr);
-// kMade: it has made `to`, or revived it: as kYield, but a deque has the caller as what was made last. So does each pusher's own end come to
-// it before what is older, depth first.
+// kMade: it has made `to`, or revived it: as kYield, but in a deque the caller lies where its worker looks first, as if it had been made
+// last: depth first.
 enum class Leave { kYield, kMade, kSuspend, kExit };
 // The caller leaves, and `to` is run in its place by the scheduler that runs the caller. `context` as above.
 // Context: ULT.

@@ -115,7 +115,7 @@ void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64
     how = Leave::kYield;
     unit->token.exchange(kTokenNone, std::memory_order_acq_rel);  // as weft_suspend() does
   }
-  if (how == Leave::kMade && unit->pool.load(std::memory_order_relaxed)->kind == WEFT_POOL_DEQUE) {
+  if (how == Leave::kMade && is_deque(unit->pool.load(std::memory_order_relaxed))) {
     unit->slot.store(kAsMadeLast, std::memory_order_relaxed);
   }
   worker = leave_unit(worker, unit, how == Leave::kSuspend ? suspend_to_chosen : yield_to_chosen, target);

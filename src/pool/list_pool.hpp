@@ -54,6 +54,11 @@ class LifoOrder {
 // In Unit::slot of what has run, before it is pushed into a deque: it comes where its pusher looks first, as if it were fresh.
 inline constexpr uint32_t kAsMadeLast = UINT32_MAX - 1;
 
+// A pool in that order; lanes call themselves deques, too.
+inline bool is_deque(const Pool* pool) noexcept {
+  return pool->kind == WEFT_POOL_DEQUE && pool->builtin && pool->lane_owner.load(std::memory_order_relaxed) == nullptr;
+}
+
 // The newest unit to whoever pushed it, the oldest to others. Unit::slot says who pushed it.
 class DequeOrder {
  public:

@@ -3,6 +3,7 @@
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "pool/list_pool.hpp"
 #include "worker/direct.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -135,8 +136,8 @@ namespace {
 
 bool goes_on_here(const Worker* worker, const Unit* unit) noexcept {
   const Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  return pool->kind == WEFT_POOL_DEQUE && worker != nullptr && klt_current() == nullptr && !scheduler_has_its_turn(worker) &&
-         may_pop(worker, pool) && unit->requests.load(std::memory_order_relaxed) == 0 && !unit_is(unit, flag::kWatched);
+  return is_deque(pool) && worker != nullptr && klt_current() == nullptr && !scheduler_has_its_turn(worker) &&
+         may_pop(worker, pool) && unit->requests.load(std::memory_order_relaxed) == 0 && !unit_is(unit, flag::kWatched | flag::kPrimary);
 }
 
 }  // namespace
