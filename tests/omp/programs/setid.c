@@ -80,10 +80,14 @@ static void* in_a_thread(void* arg) {
   return arg;
 }
 
-/* As root only. */
+/* As root only, and not where the system knows no other group (a user namespace) or allows none (a container). */
 static void give_up_and_take_back(void) {
   const gid_t root = getegid();
-  CHECK(setegid(kNobody) == 0);
+  if (setegid(kNobody) != 0) {
+    CHECK(errno == EPERM || errno == EINVAL);
+    puts("no other group is to be had here: not tried");
+    return;
+  }
   CHECK(getegid() == kNobody);
   if (weft_stands_before()) CHECK(threads_with_another(kNobody) == 0);
   CHECK(threads_of_team() == kThreads);
@@ -91,8 +95,12 @@ static void give_up_and_take_back(void) {
   if (weft_stands_before()) CHECK(threads_with_another(root) == 0);
   gid_t groups[256];
   const int count = getgroups(256, groups);
-  CHECK(count >= 0 && initgroups("nobody", root) == 0);
-  CHECK(setgroups((size_t)count, groups) == 0);
+  CHECK(count >= 0);
+  if (initgroups("nobody", root) == 0) {
+    CHECK(setgroups((size_t)count, groups) == 0);
+  } else {
+    CHECK(errno == EPERM);
+  }
 }
 
 static void in_a_child(void) {
