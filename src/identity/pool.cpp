@@ -16,6 +16,7 @@
 #include "identity/keeper.hpp"
 #include "identity/lender.hpp"
 #include "identity/robust.hpp"
+#include "identity/set_id.hpp"
 #include "identity/values.hpp"
 #include "os/loader_work.hpp"
 #include "sanitizer_switch.hpp"
@@ -350,6 +351,7 @@ void identity_stop() noexcept {
     pool.all = identity->next_all;
     end_lender(identity);
   }
+  set_id_give_back();
   identity_forget();
 }
 

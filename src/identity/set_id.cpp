@@ -26,6 +26,7 @@ struct Action {
 };
 
 constinit std::atomic<Handler> next{nullptr};
+constinit uint64_t next_mask = 0;  // whoever takes it, and gives it back
 
 long action(const Action* wanted, Action* was) noexcept {
   return system_call(SYS_rt_sigaction, kSetIdSignal, reinterpret_cast<long>(wanted), reinterpret_cast<long>(was), sizeof was->mask);
@@ -49,8 +50,17 @@ void set_id_take() noexcept {
   if (action(nullptr, &now) != 0 || now.handler == on_set_id) return;
   if (now.handler == nullptr) return;  // SIG_DFL: there has been one thread only
   next.store(now.handler, std::memory_order_release);
+  next_mask = now.mask;
   now.handler = on_set_id;
   now.mask = ~uint64_t{0};  // no other handler meanwhile: it would have the wrong thread-local variables
+  action(&now, nullptr);
+}
+
+void set_id_give_back() noexcept {
+  Action now{};
+  if (action(nullptr, &now) != 0 || now.handler != on_set_id) return;
+  now.handler = next.load(std::memory_order_relaxed);
+  now.mask = next_mask;
   action(&now, nullptr);
 }
 

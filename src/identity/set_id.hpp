@@ -19,6 +19,8 @@ inline constexpr int kSetIdSignal = 33;
 // Puts ours before the C library's handler, if that is there, which it is as soon as a thread has been made. In a child of fork() the C library puts
 // its own there again, at its first thread: whoever begins to make identities calls this.
 void set_id_take() noexcept;
+// When there are no identities any more: the code of ours may be unloaded (libweft.a in a library that is closed).
+void set_id_give_back() noexcept;
 
 // The KLT's thread pointer, if the caller has an identity's; else 0. Async-signal-safe.
 uintptr_t set_id_other_pointer() noexcept;

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sanitizer_switch.hpp"
@@ -811,6 +813,29 @@ TEST(IdentityPool, StartsAnewWithTheRuntime) {
     }
     EXPECT_TRUE(ok(weft_finalize()));
   }
+}
+
+// The kernel's word on the signal of the C library's by which it reaches all threads.
+uintptr_t handler_of_set_id() {
+  struct {
+    uintptr_t handler, flags, restorer;
+    uint64_t mask;
+  } now{};
+  EXPECT_EQ(syscall(SYS_rt_sigaction, 33, nullptr, &now, sizeof now.mask), 0);
+  return now.handler;
+}
+
+TEST(IdentityPool, GivesTheHandlerOfSetuidBack) {
+  std::thread([] {}).join();  // the C library sets it with the first thread
+  const uintptr_t before = handler_of_set_id();
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  if (supported()) {
+    const weft_unit_attr_t attr = own_identity();
+    in_ult([] { EXPECT_EQ(setgid(getgid()), 0); }, &attr);
+    EXPECT_NE(handler_of_set_id(), before);
+  }
+  EXPECT_TRUE(ok(weft_finalize()));
+  EXPECT_EQ(handler_of_set_id(), before);
 }
 
 }  // namespace
