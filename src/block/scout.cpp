@@ -6,7 +6,6 @@
 // others have a use for the core.
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/membarrier.hpp"
-#include "os/signal_mask.hpp"
+#include "os/service_thread.hpp"
 #include "os/topology.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
@@ -403,9 +402,8 @@ bool scout_start(Worker* worker) noexcept {
   list(worker);
   post.state.store(kPostLooks, std::memory_order_relaxed);
   started_by = getpid();
-  const SignalsBlocked scope;
   post.tid.store(kOnlyStarting, std::memory_order_relaxed);
-  post.started = pthread_create(&post.thread, nullptr, scout_main, worker) == 0;
+  post.started = service_thread_start(post.thread, scout_main, worker) == 0;
   if (!post.started) post.tid.store(0, std::memory_order_relaxed);
   return post.started;
 }

@@ -1,12 +1,11 @@
 #include "identity/keeper.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include "identity/identity.hpp"
 #include "identity/set_id.hpp"
 #include "klt/process_gate.hpp"
-#include "os/signal_mask.hpp"
+#include "os/service_thread.hpp"
 
 namespace weft::rt {
 namespace {
@@ -44,8 +43,7 @@ bool keeper_start() noexcept {
   uint32_t none = kNone;
   if (!state.compare_exchange_strong(none, kStarting, std::memory_order_acq_rel)) return true;
   wish.store(kLook, std::memory_order_relaxed);
-  const SignalsBlocked scope;
-  const bool started = pthread_create(&keeper, nullptr, keeper_main, nullptr) == 0;
+  const bool started = service_thread_start(keeper, keeper_main, nullptr) == 0;
   if (!started) state.store(kNone, std::memory_order_release);
   return started;
 }

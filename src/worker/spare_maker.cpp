@@ -6,7 +6,6 @@
 #include "worker/spare_maker.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +16,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
-#include "os/signal_mask.hpp"
+#include "os/service_thread.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -114,8 +113,7 @@ void spare_maker_look() noexcept { ask(kLook); }
 bool spare_maker_start() noexcept {
   if (started) return true;
   wish.store(kMore, std::memory_order_relaxed);
-  const SignalsBlocked scope;
-  started = pthread_create(&maker, nullptr, maker_main, nullptr) == 0;
+  started = service_thread_start(maker, maker_main, nullptr) == 0;
   return started;
 }
 

@@ -93,6 +93,7 @@ struct alignas(64) Thread {
   bool runs_next = false;      // it is at the end of a task, and runs one that becomes ready by that at once
   bool looking_pays = true;    // wait.hpp: its last sleep was as short as what it takes to sleep
   std::atomic<bool> helping{false};  // it waits for a region, and looks for tasks of the team's
+  bool has_identity = false;   // constant: a ULT of ours, with an identity of its own
   Member* member = nullptr;    // in the innermost team
   Untold untold;
   Task* next = nullptr;        // what runs_next says

@@ -41,6 +41,12 @@ namespace weft::omp {
 namespace {
 
 thread_local Thread* kernel_thread = nullptr;  // of one that runs no unit
+// Of a ULT of ours with an identity of its own: which one it is, and who. Not in unit-local storage: that is allocated, and malloc()
+// would have an arena for each of them, of 64 MiB of address space, although its program may never call it there.
+thread_local constinit struct {
+  weft_unit_t unit;
+  Thread* thread;
+} own_thread{nullptr, nullptr};
 
 // ---- the table of threads
 
@@ -148,7 +154,8 @@ bool is_main() noexcept { return syscall(SYS_gettid) == getpid(); }
 // What is found is known from then on.
 [[gnu::noinline]] Thread* look_up(weft_unit_t unit) {
   const bool is_ult = unit != nullptr && weft_is_ult(unit);
-  Thread* thread = is_ult ? static_cast<Thread*>(weft_key_get(unit_key())) : kernel_thread;
+  Thread* thread = kernel_thread;
+  if (is_ult) thread = own_thread.unit == unit ? own_thread.thread : static_cast<Thread*>(weft_key_get(unit_key()));
   if (thread != nullptr && (is_ult || unit == nullptr)) {
     weft_omp_known = {unit, known_epoch.load(std::memory_order_relaxed), thread};
   }
@@ -171,6 +178,7 @@ Thread* thread_create(bool main) {
     place.store(thread, std::memory_order_release);
   }
   thread->unit = nullptr;
+  thread->has_identity = false;
   thread->kept = nullptr;
   thread->kept_at = -1;
   thread->parting = 0;
@@ -208,12 +216,20 @@ void thread_forget(Thread* thread) {
 }
 
 void thread_is(Thread* thread) {
-  weft_key_set(unit_key(), thread);
+  if (thread->has_identity) {
+    own_thread = {thread->unit, thread};
+  } else {
+    weft_key_set(unit_key(), thread);
+  }
   weft_omp_known = {thread->unit, known_epoch.load(std::memory_order_relaxed), thread};
 }
 
 void thread_is_no_more(Thread* thread) {
-  weft_key_set(unit_key(), nullptr);
+  if (thread->has_identity) {
+    own_thread = {nullptr, nullptr};
+  } else {
+    weft_key_set(unit_key(), nullptr);
+  }
   weft_omp_known.thread = nullptr;
   thread->member = nullptr;
   thread_release(thread);

@@ -71,12 +71,14 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
     attr.worker = weft_worker_get(static_cast<unsigned>(member.worker));
     attr.pinned = true;
   }
+  thread->has_identity = attr.identity == WEFT_IDENTITY_OWN;
   int error = weft_ult_create(main, &member, &attr, nullptr);
   if (error != WEFT_OK && attr.identity == WEFT_IDENTITY_OWN) {
     warn_once(said_identity,
               "threads beyond the bound of identities (WEFT_IDENTITY_LIMIT, limits of the process) share thread-local "
               "variables with others on their worker", error);
     attr.identity = WEFT_IDENTITY_WORKER;
+    thread->has_identity = false;
     error = weft_ult_create(main, &member, &attr, nullptr);
   }
   if (error == WEFT_OK) return true;
