@@ -84,7 +84,8 @@ int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr, Ide
   } else if (attr.technique == WEFT_TECHNIQUE_SS && attr.stack_size == 0) {
     unit->stack = worker != nullptr ? worker->stacks.pop() : stack_acquire();
   } else if (attr.technique == WEFT_TECHNIQUE_SS) {
-    unit->stack = stack_map(attr.stack_size + preempt_stack_room());
+    const size_t size = attr.stack_size + preempt_stack_room();
+    unit->stack = worker != nullptr ? worker->stacks.pop_other(size) : stack_map(size);
   } else {
     return WEFT_OK;
   }

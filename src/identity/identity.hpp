@@ -82,11 +82,12 @@ void identity_wait_begins(unsigned n, size_t stack_size) noexcept;
 void identity_wait_ends(unsigned n = 1) noexcept;
 // All that there may be are lent.
 bool identity_exhausted() noexcept;
-// How often the kernel has refused a thread.
+// How often the kernel has refused a thread, and whether there was no room for its stack the last time.
 uint32_t identity_refusals() noexcept;
+bool identity_refused_memory() noexcept;
 // Anybody. Async-signal-safe, both.
 bool identity_waits() noexcept;
-void identity_refused() noexcept;
+void identity_refused(int error) noexcept;
 
 // ---- the keeper's: see keeper.hpp -------------------------------------------------------------------
 

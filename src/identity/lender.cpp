@@ -6,6 +6,7 @@
 // cannot get onto one meanwhile (worker/lender_signal.hpp).
 #include "identity/lender.hpp"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
@@ -101,23 +102,23 @@ bool rseq_register(uintptr_t thread_pointer) noexcept {
 }
 
 // The C library puts the thread's variables at its upper end, aligned, so that they may take more there than elsewhere.
-bool lender_start(size_t stack_size) noexcept {
+int lender_start(size_t stack_size) noexcept {
   const size_t alignment = kPage + thread_locals();  // at most
   Stack* memory = stack_map(stack_size + lenders_room() + c_library.above_frames + alignment);
-  if (memory == nullptr) return false;
+  if (memory == nullptr) return ENOMEM;
   pthread_attr_t attr;
   pthread_attr_init(&attr);
   char* const low = memory->low + kPage;  // the guard is ours
   pthread_attr_setstack(&attr, low, static_cast<size_t>(memory->top - low));
-  bool started;
+  int error;
   {
     const SignalsBlocked scope;
     pthread_t thread;
-    started = pthread_create(&thread, &attr, lender_main, memory) == 0;
+    error = pthread_create(&thread, &attr, lender_main, memory);
   }
   pthread_attr_destroy(&attr);
-  if (!started) stack_dispose(memory);
-  return started;
+  if (error != 0) stack_dispose(memory);
+  return error;
 }
 
 }  // namespace weft::rt

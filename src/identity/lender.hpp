@@ -6,8 +6,8 @@
 namespace weft::rt {
 
 // Starts one, whose stack has room for a ULT that wants so many bytes. It calls lender_ready() with the identity, and then lender_serve().
-// False: the kernel refuses. Precondition: c_library_find(). Not on a ULT.
-bool lender_start(size_t stack_size) noexcept;
+// Returns 0, ENOMEM where there is no room for the stack, or why there is no thread. Precondition: c_library_find(). Not on a ULT.
+int lender_start(size_t stack_size) noexcept;
 
 // Defined by the pool.
 void lender_ready(Identity* identity) noexcept;

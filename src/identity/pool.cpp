@@ -1,4 +1,5 @@
 // pool.cpp: identities that are parked, and how there come to be more or fewer.
+#include <errno.h>
 #include <locale.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -49,6 +50,7 @@ struct IdentityPool {
   // any thread
   std::atomic<unsigned> waiting{0};
   std::atomic<uint32_t> refusals{0};
+  std::atomic<bool> refused_memory{false};  // the last time
   std::atomic<const char*> lacks{nullptr};  // what the C library lacks; the keeper
 };
 constinit IdentityPool pool;
@@ -241,20 +243,24 @@ bool identity_exhausted() noexcept {
 
 uint32_t identity_refusals() noexcept { return pool.refusals.load(std::memory_order_acquire); }
 
+bool identity_refused_memory() noexcept { return pool.refused_memory.load(std::memory_order_relaxed); }
+
 void identity_make() noexcept {
   while (Identity* identity = take_ending()) end_lender(identity);
   if (pool.waiting.load(std::memory_order_acquire) == 0) return;
   identity_learn();
   unsigned wish = to_start();
+  int error = 0;
   for (; wish > 0 && c_library.lacks == nullptr; --wish) {
     count_starting(1);
-    if (lender_start(stack_size_wanted())) continue;
+    error = lender_start(stack_size_wanted());
+    if (error == 0) continue;
     count_starting(-1);
     break;
   }
   if (wish > 0) {
     forget_stack_size();
-    return identity_refused();
+    return identity_refused(error);
   }
   // Whoever starts tells when it is ready. Not if there are none: who waits would but call again, and again.
   if (some_parked()) tell_news();
@@ -268,7 +274,9 @@ void identity_learn() noexcept {
 
 bool identity_waits() noexcept { return pool.waiting.load(std::memory_order_acquire) != 0; }
 
-void identity_refused() noexcept {
+void identity_refused(int error) noexcept {
+  pool.refused_memory.store(error == ENOMEM, std::memory_order_relaxed);
+  // Release, pairs with the acquire in identity_refusals().
   pool.refusals.fetch_add(1, std::memory_order_release);
   tell_news();
 }

@@ -53,7 +53,8 @@ int look_for_one(Identity*& identity, size_t stack_size, uint32_t refusals) noex
     if (identity != nullptr) return WEFT_OK;
     if (identity_unsupported() != nullptr) return WEFT_ERR_UNSUPPORTED;
     if (identity_exhausted()) return WEFT_ERR_LIMIT;
-    return identity_refusals() != refusals ? WEFT_ERR_NO_KLT : WEFT_ERR_BUSY;
+    if (identity_refusals() == refusals) return WEFT_ERR_BUSY;
+    return identity_refused_memory() ? WEFT_ERR_NO_MEMORY : WEFT_ERR_NO_KLT;
   });
 }
 
@@ -65,7 +66,7 @@ int wait_for_one(Identity*& identity, size_t stack_size) noexcept {
   identity_wait_begins(1, stack_size);
   section_leave(worker);
   keep_courier();
-  if (!start_keeper()) identity_refused();
+  if (!start_keeper()) identity_refused(EAGAIN);
   int error;
   for (;;) {
     // Acquire, pairs with the release of whoever has news.

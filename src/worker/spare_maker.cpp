@@ -5,6 +5,7 @@
 // thread carries no worker, and waits for nobody else.
 #include "worker/spare_maker.hpp"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ void* maker_main(void*) noexcept {
     const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
     if (now == kEnd) return nullptr;
     if (now == kMore) make_spares();
-    if (identity_waits() && !keeper_start()) identity_refused();
+    if (identity_waits() && !keeper_start()) identity_refused(EAGAIN);
     preempt_look_for_stuck();
     if (klt_spares() <= spares_wanted()) {
       futex_wait(wish, kNothing);

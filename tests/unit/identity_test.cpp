@@ -642,7 +642,7 @@ TEST_P(Identity, WhoWantsMoreStackThanThereIsHarmsNobody) {
   Call call([] {});
   weft_unit_t unit = nullptr;
   for (int round = 0; round < 3; ++round) {
-    EXPECT_TRUE(fails(WEFT_ERR_NO_KLT, weft_ult_create(&Call::run, &call, &attr, &unit)));
+    EXPECT_TRUE(fails(WEFT_ERR_NO_MEMORY, weft_ult_create(&Call::run, &call, &attr, &unit)));
     in_each(4, [](int) { EXPECT_EQ(here(), 7); });
   }
 }

@@ -64,6 +64,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   attr.name = "OpenMP thread";
   attr.stack_size = stack_size();
   attr.identity = wanted_identity();
+  attr.technique = WEFT_TECHNIQUE_SS;  // its stack now, or none: the others of the team are not to wait for one that cannot begin
   // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
   const bool below_ult = member.team->members[0].thread->unit != nullptr;
   member.worker = outermost && below_ult && workers_stay() && member.num < worker_count() ? member.num : -1;
@@ -73,7 +74,8 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   }
   thread->has_identity = attr.identity == WEFT_IDENTITY_OWN;
   int error = weft_ult_create(main, &member, &attr, nullptr);
-  if (error != WEFT_OK && attr.identity == WEFT_IDENTITY_OWN) {
+  // Without memory rather fewer threads, all of which have what is thread-local to themselves.
+  if (error != WEFT_OK && error != WEFT_ERR_NO_MEMORY && attr.identity == WEFT_IDENTITY_OWN) {
     warn_once(said_identity,
               "threads beyond the bound of identities (WEFT_IDENTITY_LIMIT, limits of the process) share thread-local "
               "variables with others on their worker", error);
@@ -82,7 +84,9 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
     error = weft_ult_create(main, &member, &attr, nullptr);
   }
   if (error == WEFT_OK) return true;
-  warn_once(said_thread, "a team gets fewer threads than it should", error);
+  const char* fewer = "a team gets fewer threads than it should";
+  if (error == WEFT_ERR_NO_MEMORY) fewer = "a team gets fewer threads than it should (OMP_STACKSIZE says how large their stacks are)";
+  warn_once(said_thread, fewer, error);
   member.thread = nullptr;
   thread_release(thread);
   return false;
