@@ -203,6 +203,10 @@ WEFT_API unsigned others_waiting();
 // looked for, since a worker whose ULTs wait in this way is never idle. False: nothing has been done: the caller is another,
 // or nothing waits, or a section of Weft's has called. Context: any.
 WEFT_API bool yield_as_thread(unsigned calls);
+// A short sleep of a ULT with an identity of its own, while others wait for its worker, or sleep there in this way: the worker goes
+// on with them, and keeps its kernel thread. As precise as the kernel's: never less. No signal ends it. False: nothing has been done; also in
+// a signal handler, whose mask its kernel thread has. Context: any.
+WEFT_API bool sleep_as_thread(uint64_t ns);
 // Another number as soon as a tick has interrupted the caller's kernel thread, or it goes on on another one: then a system call
 // that has ended with EINTR may have done so for that. 0: the caller is none of Weft's, or a section of its own. Context: any.
 WEFT_API uint64_t tick_mark();

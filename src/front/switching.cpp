@@ -1,10 +1,13 @@
 // switching.cpp: from one unit straight to a chosen one, and running one as a scheduler does.
+#include <algorithm>
+
 #include "api/control.hpp"
 #include "api/handles.hpp"
 #include "arch/pause.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
 #include "os/membarrier.hpp"
+#include "os/signal_mask.hpp"
 #include "pool/list_pool.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
@@ -309,6 +312,19 @@ bool yield_as_thread(unsigned calls) {
   guard_leave(guard_worker());
   if (some) weft_yield();
   return some;
+}
+
+bool sleep_as_thread(uint64_t ns) {
+  // The kernel's own are as long at least, and who polls by them is not to take all of its worker's time.
+  constexpr uint64_t kLeast = 20'000;
+  if (!klt_register_valid() || klt_is_inside(klt_self())) return false;
+  Worker* worker = guard_enter();
+  const Unit* unit = klt_current();
+  const bool pays = is_ult(unit) && unit_owns(unit, own::kIdentity) &&
+                    (units_wait(worker) || timers_earliest_of(worker) != kNever) &&
+                    signal_mask_here() == klts_signal_mask();
+  guard_leave(guard_worker());
+  return pays && weft_sleep(std::max(ns, kLeast)) == WEFT_OK;
 }
 
 uint64_t tick_mark() {

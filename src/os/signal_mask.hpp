@@ -25,6 +25,12 @@ inline void set_signal_mask(int how, const sigset_t* set, sigset_t* before) noex
   syscall(SYS_rt_sigprocmask, how, set, before, kKernels);
 }
 
+inline uint64_t signal_mask_here() noexcept {
+  sigset_t now;
+  set_signal_mask(SIG_BLOCK, nullptr, &now);
+  return kernel_set(now);
+}
+
 // Threads that are made meanwhile take no signal, but for the C library's own.
 class SignalsBlocked {
  public:

@@ -17,6 +17,10 @@
 namespace {
 
 constexpr long kSecond = 1'000'000'000;
+// Up to here a sleep is the ULT's alone where its worker has something else to do: threads that wait for each other sleep so, again and again,
+// and a change of kernel threads for each costs as much as the shortest of them. What is longer is the kernel thread's, since a signal
+// has to end it.
+constexpr long kShort = 1'000'000;
 
 using ClockNanosleep = int(clockid_t, int, const timespec*, timespec*);
 constinit std::atomic<ClockNanosleep*> known{nullptr};
@@ -54,12 +58,21 @@ timespec left_until(const timespec& end, clockid_t clock) {
   return left.tv_sec >= 0 ? left : timespec{};
 }
 
+bool sleep_as_ult(clockid_t clock, bool relative, const timespec& wish) {
+  if (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) return false;
+  const timespec left = relative ? wish : left_until(wish, clock);
+  if (left.tv_sec != 0 || left.tv_nsec > kShort) return false;
+  if (!relative && left.tv_nsec == 0) return false;  // it is over; while none at all takes some microseconds
+  return weft::front::sleep_as_thread(static_cast<uint64_t>(left.tv_nsec));
+}
+
 int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   const bool relative = (flags & TIMER_ABSTIME) == 0;
   const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
                        wish->tv_sec > INT64_MAX / 4;
   uint64_t mark = strange ? 0 : weft::front::tick_mark();
   if (mark == 0) return next_sleep()(clock, flags, wish, rest);
+  if (sleep_as_ult(clock, relative, *wish)) return 0;
   // A while is a while, even if somebody sets the clock meanwhile.
   if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
   timespec end = *wish;
