@@ -6,6 +6,7 @@ static int mine;
 
 int come(int n);
 int come_inside(int (*inner)(int n));
+int in_region(int unused);
 
 /* How many come to a region of n, and do a task there. */
 int come(int n) {
@@ -32,4 +33,9 @@ int come_inside(int (*inner)(int n)) {
 #pragma omp parallel num_threads(3) reduction(+ : count)
   count += inner(2);
   return count;
+}
+
+int in_region(int unused) {
+  (void)unused;
+  return omp_in_parallel();
 }

@@ -1,6 +1,7 @@
 // team.cpp: where in the tree of regions and tasks the caller is.
 #include "api/caller.hpp"
 #include "api/fortran.hpp"
+#include "api/weak.hpp"
 
 namespace {
 
@@ -12,6 +13,11 @@ const Member* ancestor(int level) {
   if (member == nullptr || level < 0 || level > member->team->level) return nullptr;
   while (member->team->level > level && member->team->opener != nullptr) member = member->team->opener;
   return member;
+}
+
+bool in_parallel() {
+  const Member* member = caller();
+  return member != nullptr && member->team->active_level > 0;
 }
 
 }  // namespace
@@ -28,11 +34,10 @@ WEFT_OMP_API int omp_get_num_threads() {
 }
 WEFT_OMP_PLAIN(omp_get_num_threads, "OMP_1.0")
 
-WEFT_OMP_API int omp_in_parallel() {
-  const Member* member = caller();
-  return member != nullptr && member->team->active_level > 0;
-}
-WEFT_OMP_PLAIN(omp_in_parallel, "OMP_1.0")
+WEFT_OMP_API int omp_in_parallel() { return in_parallel() && !called_without_runtime(__builtin_return_address(0)); }
+WEFT_OMP_GNU(omp_in_parallel, "OMP_1.0")
+WEFT_OMP_API int omp_in_parallel_() { return in_parallel(); }  // Fortran has no weak references
+WEFT_OMP_GNU(omp_in_parallel_, "OMP_1.0")
 
 WEFT_OMP_API int omp_get_level() {
   const Member* member = caller();
