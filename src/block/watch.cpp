@@ -15,7 +15,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "block/block.hpp"
 #include "block/bpf_rung.hpp"
+#include "klt/own_signal.hpp"
+#include "os/kernel_timer.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -82,6 +85,13 @@ int open_stop(int tid, int signal) noexcept {
   }
   close(fd);
   return -1;
+}
+
+// Another process of the user's may take it the next moment.
+bool one_can_be_queued(int tid, int signal) noexcept {
+  const int timer = kernel_timer_create(tid, signal);
+  if (timer != kNoTimer) kernel_timer_delete(timer);
+  return timer != kNoTimer;
 }
 
 int open_stat(int tid) noexcept {
@@ -257,8 +267,11 @@ Sight watch_look(const Klt* klt) noexcept {
   return fd >= 0 ? look_at_stat(fd) : Sight{};
 }
 
+// Where its signal cannot be queued the kernel sends SIGIO instead (send_sigio_to_task()). Where that is not ours it would call a handler
+// of the program's for nothing, end its sigwait(), or end the process: then the ULT is stopped only if one can be queued, as far as is known.
 bool watch_stop_when_back(const Klt* klt) noexcept {
-  const int fd = our_event(klt->watch.stop);
+  const int fd = our_event(klt->watch.stop), signal = block_settings.signal.load(std::memory_order_relaxed);
+  if (fd >= 0 && own_signal_stand_in(klt, kStandInOfDescriptors) == StandIn::kPrograms && !one_can_be_queued(klt->tid.load(std::memory_order_relaxed), signal)) return false;
   return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 

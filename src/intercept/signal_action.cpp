@@ -10,6 +10,7 @@
 
 #include "intercept/next.hpp"
 #include "klt/own_action.hpp"
+#include "klt/own_signal.hpp"
 #include "worker/lender_signal.hpp"
 
 using namespace weft::rt;
@@ -38,7 +39,22 @@ Handler set_ours(int signal, Handler handler, int flags) noexcept {
   struct sigaction wanted{}, was{};
   wanted.sa_handler = handler;
   wanted.sa_flags = flags;
-  return own_action_set(next_sigaction.get(), signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
+  if (own_action_set(next_sigaction.get(), signal, &wanted, &was) != 0) return SIG_ERR;
+  if (is_handler(handler) != is_handler(was.sa_handler)) lenders_see_action(signal);
+  return was.sa_handler;
+}
+
+// A stand-in's (klt/own_signal.hpp), which the program may block like any other: as the C library has it.
+Handler set_and_open(int signal, Handler handler) noexcept {
+  sigset_t one, before;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  struct sigaction now{};
+  const bool holds = handler == SIG_HOLD;
+  if (holds && own_action_set(next_sigaction.get(), signal, nullptr, &now) != 0) return SIG_ERR;
+  const Handler was = holds ? now.sa_handler : set_ours(signal, handler, 0);
+  if (was == SIG_ERR || sigprocmask(holds ? SIG_BLOCK : SIG_UNBLOCK, &one, &before) != 0) return SIG_ERR;
+  return sigismember(&before, signal) != 0 ? SIG_HOLD : was;
 }
 
 Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
@@ -57,11 +73,13 @@ constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NO
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
-  if (own_action_is_held(signal)) return own_action_set(next_sigaction.get(), signal, wanted, was);
-  if (wanted == nullptr) return next_sigaction.get()(signal, wanted, was);
+  const auto set = [signal](const struct sigaction* to, struct sigaction* from) {
+    return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, to, from) : next_sigaction.get()(signal, to, from);
+  };
+  if (wanted == nullptr) return set(wanted, was);
   const bool handles = is_handler(*wanted);  // before `was`, which may be the same, is written
   struct sigaction before;
-  if (const int result = next_sigaction.get()(signal, wanted, &before); result != 0) return result;
+  if (const int result = set(wanted, &before); result != 0) return result;
   if (handles != is_handler(before)) lenders_see_action(signal);
   if (was != nullptr) *was = before;
   return 0;
@@ -73,8 +91,9 @@ Handler ssignal(int signal, Handler handler) noexcept { return set(next_ssignal.
 Handler sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal.get(), signal, handler, kOnce); }
 Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal_too.get(), signal, handler, kOnce); }
 
-// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked.
+// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-ins.
 Handler sigset(int signal, Handler handler) noexcept {
+  if (own_signal_is_stand_in(signal) && own_action_is_held(signal)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
   if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);
   struct sigaction now;

@@ -20,6 +20,11 @@ long this_process() noexcept { return system_call(SYS_getpid, 0, 0, 0, 0); }
 
 bool is_ignored(int signal) noexcept { return (ignored.load(std::memory_order_relaxed) & signal_bit(signal)) != 0; }
 
+// A stand-in is none of ours while it is ignored: nothing has to be there for it, and it goes on across exec().
+bool comes_true(int signal, const struct sigaction& wanted) noexcept {
+  return is_handler(wanted) || (own_signal_is_stand_in(signal) && wanted.sa_handler == SIG_IGN);
+}
+
 void note(int signal, bool ignores) noexcept {
   if (ignores) {
     ignored.fetch_or(signal_bit(signal), std::memory_order_relaxed);
@@ -41,7 +46,7 @@ void own_action_begin(int signal) noexcept {
   if (own_action_is_held(signal)) return;
   struct sigaction before{};
   signal_action(signal, nullptr, &before);
-  note(signal, before.sa_handler == SIG_IGN);
+  note(signal, before.sa_handler == SIG_IGN && !comes_true(signal, before));
   own_action_held.fetch_or(signal_bit(signal), std::memory_order_relaxed);
 }
 
@@ -57,12 +62,12 @@ void own_action_become_child() noexcept { process.store(this_process(), std::mem
 int own_action_set(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
   // To a child of vfork() nothing of ours comes, and the notes are the parent's.
   const bool is_childs = process.load(std::memory_order_relaxed) != this_process();
-  const bool comes_true = wanted != nullptr && (is_handler(*wanted) || is_childs);
+  const bool passes = wanted != nullptr && (comes_true(signal, *wanted) || is_childs);
   struct sigaction before;
-  if (const int result = next(signal, comes_true ? wanted : nullptr, &before); result != 0) return result;
+  if (const int result = next(signal, passes ? wanted : nullptr, &before); result != 0) return result;
   const bool ours = own_signal_is_handler(before);
   if (ours) before = noted(signal);
-  if (wanted != nullptr && !comes_true) {
+  if (wanted != nullptr && !passes) {
     note(signal, wanted->sa_handler == SIG_IGN);
     if (!ours) own_signal_put_handler(signal);
   }

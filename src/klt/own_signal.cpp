@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <utility>
 
 #include "arch/system_call.hpp"
@@ -53,6 +54,34 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
   preempt_on_tick(info, frame);
 }
 
+// What is not from here: the stand-in as the program would have had it, by its default.
+__attribute__((no_sanitize("thread", "address"))) void end_by_default(int signal) noexcept {
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  signal_action(signal, &standard, nullptr);
+  const long process = system_call(SYS_getpid, 0, 0, 0, 0), thread = system_call(SYS_gettid, 0, 0, 0, 0);
+  system_call(SYS_tgkill, process, thread, signal, 0);
+}
+
+// The kernel sends SIGIO for a descriptor of the program's as for one of ours: which one it was cannot be told, and nobody is to end by ours.
+[[gnu::always_inline]] inline __attribute__((no_sanitize("thread", "address"))) bool is_programs(int signal, const siginfo_t& info) noexcept {
+  if (signal != kStandInOfDescriptors) return false;
+  return info.si_code != SI_KERNEL || !klt_register_valid() || klt_self()->watch.stop.fd.load(std::memory_order_relaxed) < 0;
+}
+
+// One too many does nothing.
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_stand_in(int signal, siginfo_t* info,
+                                                                                                               void* context) noexcept {
+  if (is_programs(signal, *info)) return end_by_default(signal);
+  if (!klt_register_valid()) return;
+  auto* frame = static_cast<ucontext_t*>(context);
+  if (signal == kStandInOfDescriptors) return block_on_return(info, frame);
+  preempt_on_tick(info, frame);
+}
+
+using SignalHandler = void (*)(int, siginfo_t*, void*);
+SignalHandler handler_of(int signal) noexcept { return own_signal_is_stand_in(signal) ? on_stand_in : on_signal; }
+
 void block_both(sigset_t& set) noexcept {
   for (const Own& own : all) {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigaddset(&set, number);
@@ -70,10 +99,11 @@ struct KernelAction {
 
 bool own_signal_put_handler(int signal) noexcept {
   struct sigaction ours{};
-  ours.sa_sigaction = on_signal;
+  ours.sa_sigaction = handler_of(signal);
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
   // leaves, the KLT goes on, and unblocks them.
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  // Stand-ins are not: whether they are blocked is the program's business, and hardly one is sent before the last one has been handled.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (own_signal_is_stand_in(signal) ? SA_NODEFER : 0);
   sigemptyset(&ours.sa_mask);
   block_both(ours.sa_mask);
   if (signal_action(signal, &ours, nullptr) != 0) return false;
@@ -82,17 +112,26 @@ bool own_signal_put_handler(int signal) noexcept {
   preempt_way_back(reinterpret_cast<uintptr_t>(seen.restorer));
   // ThreadSanitizer has put its own function in the place of ours, and would call that when and where it likes.
   if (san::kSignalsComeLate) {
-    seen.handler = reinterpret_cast<void*>(on_signal);
+    seen.handler = reinterpret_cast<void*>(handler_of(signal));
     syscall(SYS_rt_sigaction, signal, &seen, nullptr, sizeof seen.mask);
   }
   return true;
 }
 
 bool own_signal_is_handler(const struct sigaction& action) noexcept {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_signal;
+  return (action.sa_flags & SA_SIGINFO) != 0 && (action.sa_sigaction == on_signal || action.sa_sigaction == on_stand_in);
 }
 
-void own_signal_remove_handler(int signal, bool ignored) noexcept { realtime_signal_release(signal, on_signal, ignored); }
+bool own_signal_is_stand_ins(const void* handler) noexcept { return handler == reinterpret_cast<const void*>(on_stand_in); }
+
+void own_signal_remove_handler(int signal, bool ignored) noexcept {
+  if (!own_signal_is_stand_in(signal)) return realtime_signal_release(signal, on_signal, ignored);
+  struct sigaction action{};
+  if (signal_action(signal, nullptr, &action) != 0 || !own_signal_is_handler(action)) return;
+  // What is pending stays: it may be the program's, who waits for it by sigwait().
+  action = {};
+  signal_action(signal, &action, nullptr);
+}
 
 namespace {
 
@@ -102,6 +141,22 @@ bool install(int signal) noexcept {
   if (own_signal_put_handler(signal)) return true;
   own_action_end(signal);
   return false;
+}
+
+// With the first of the others; they end with the last.
+void stand_ins_begin() noexcept {
+  for (const int signal : {kStandInOfDescriptors, kStandInOfThreads}) {
+    if (own_action_is_held(signal)) continue;
+    own_action_begin(signal);
+    if (realtime_signal_is_free(signal)) own_signal_put_handler(signal);
+  }
+}
+
+void stand_ins_end_with_last() noexcept {
+  if (all[0].taken || all[1].taken || own_signal_has_courier()) return;
+  for (const int signal : {kStandInOfDescriptors, kStandInOfThreads}) {
+    if (own_action_is_held(signal)) own_action_end(signal);
+  }
 }
 
 // The last one that is free, and not the other's; that one, if there is none.
@@ -163,6 +218,7 @@ int own_signal_take(OwnSignal which) noexcept {
   // The program may have taken it since.
   if (!own.wished && !shared && !realtime_signal_is_free(number)) own.number.store(number = find(which), std::memory_order_relaxed);
   if (number == 0 || !install(number)) return 0;
+  stand_ins_begin();
   own.taken = true;
   return number;
 }
@@ -173,6 +229,30 @@ void own_signal_give_back(OwnSignal which) noexcept {
   if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier(number)) {
     own_action_end(number);
   }
+  stand_ins_end_with_last();
+}
+
+StandIn own_signal_stand_in(const Klt* klt, int signal) noexcept {
+  const uint64_t blocked = klt->signal_mask | klt->program_mask.load(std::memory_order_relaxed);
+  KernelAction now{};
+  system_call(SYS_rt_sigaction, signal, 0, reinterpret_cast<long>(&now), sizeof now.mask);
+  if (now.handler == reinterpret_cast<void*>(SIG_IGN)) return StandIn::kIgnored;
+  const bool comes = own_signal_is_stand_ins(now.handler) && (blocked & signal_bit(signal)) == 0;
+  return comes ? StandIn::kOurs : StandIn::kPrograms;
+}
+
+Sent own_signal_send(const Klt* klt, int number, int code) noexcept {
+  const int tid = klt->tid.load(std::memory_order_relaxed);
+  const long process = system_call(SYS_getpid, 0, 0, 0, 0);
+  if (tid == 0 || number == 0) return Sent::kItself;  // nobody is there, or wants it
+  siginfo_t info{};
+  info.si_code = code;
+  const long result = code == SI_TKILL ? system_call(SYS_tgkill, process, tid, number, 0)
+                                       : system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info));
+  if (result != -EAGAIN) return Sent::kItself;
+  if (own_signal_stand_in(klt, kStandInOfThreads) != StandIn::kOurs) return Sent::kNothing;
+  system_call(SYS_tgkill, process, tid, kStandInOfThreads, 0);
+  return Sent::kStandIn;
 }
 
 bool own_signal_keep_courier() noexcept {

@@ -34,6 +34,9 @@ void preempt_become_child(Klt* self, Worker* worker) noexcept;
 // What the thread that makes spare KLTs does when spare_maker_look() asks for it: a deadlock over a foreign lock is told.
 void preempt_look_for_stuck() noexcept;
 void preempt_forget_stuck() noexcept;
+// The same thread: the one that sends ticks where the kernel grants no timer, if it is wanted. Whether it does nothing of ours yet.
+void preempt_start_metronome() noexcept;
+bool preempt_metronome_is_starting() noexcept;
 
 // Some pool says how its units are preempted.
 void preempt_pools_say() noexcept;
@@ -61,7 +64,7 @@ bool preempt_call_in(const Klt* klt) noexcept;
 void preempt_goes_on(Klt* self, Worker* worker) noexcept;
 // It goes to another KLT, and this one is in the kernel, or about to go there: no tick is to cut that short. Nobody gives this KLT a
 // worker before we have returned.
-void preempt_leaves(const Klt* klt) noexcept;
+void preempt_leaves(Klt* klt) noexcept;
 // The answer to attention::kPreempt: a tick came while the guard was up. The worker may be another one afterwards.
 void preempt_noted() noexcept;
 // One that came while the unit was just coming back: that has not had its time yet, and on a slow machine never would.

@@ -21,30 +21,30 @@ PreemptSettings preempt_settings;
 
 namespace {
 
-// Creates it: then it can be armed from a handler, and by others. False: the kernel refused.
-bool give_timer(Klt* klt) noexcept {
-  if (klt->tick_timer.load(std::memory_order_relaxed) != kNoTimer) return true;
+// Creates it: then it can be armed from a handler, and by others.
+void give_timer(Klt* klt) noexcept {
+  if (klt->tick_timer.load(std::memory_order_relaxed) != kNoTimer) return;
   const int tid = klt->tid.load(std::memory_order_acquire);
-  if (tid == 0) return true;  // its thread is only starting: it does so itself
+  if (tid == 0) return;  // its thread is only starting: it does so itself
   const int timer = kernel_timer_create(tid, preempt_settings.signal.load(std::memory_order_relaxed));
   int none = kNoTimer;
-  if (timer == kNoTimer) return false;
+  if (timer == kNoTimer) return preempt_want_metronome();
   // Its thread may have done the same.
   if (!klt->tick_timer.compare_exchange_strong(none, timer, std::memory_order_acq_rel)) kernel_timer_delete(timer);
-  return true;
 }
 
 void take_timer(Klt* klt) noexcept {
   const int timer = klt->tick_timer.exchange(kNoTimer, std::memory_order_acq_rel);
   if (timer != kNoTimer) kernel_timer_delete(timer);
+  klt->beat.store(kNever, std::memory_order_relaxed);
 }
 
-bool give_timers() noexcept {
-  bool all = true;
+void give_timers() noexcept {
   klts_lock();
-  klt_for_each([](Klt* klt, void* ok) { *static_cast<bool*>(ok) &= !klt->lives() || give_timer(klt); }, &all);
+  klt_for_each([](Klt* klt, void*) {
+    if (klt->lives()) give_timer(klt);
+  }, nullptr);
   klts_unlock();
-  return all;
 }
 
 uint64_t kernel_tick() noexcept {
@@ -67,7 +67,8 @@ int set_mode(PreemptMode mode, Worker* worker) noexcept {
   const PreemptMode before = preempt_mode.exchange(mode, std::memory_order_seq_cst);
   int error = WEFT_OK;
   // From here on every thread that starts gives itself one.
-  if (mode != PreemptMode::Off && !(give_timers() && spare_maker_start())) {
+  if (mode != PreemptMode::Off) give_timers();
+  if (mode != PreemptMode::Off && !spare_maker_start()) {
     preempt_mode.store(before, std::memory_order_seq_cst);
     error = WEFT_ERR_UNSUPPORTED;
   }
@@ -88,7 +89,7 @@ void preempt_start(const Options& options) noexcept {
   settings.timer = san::kSignalsComeLate ? PreemptTimer::Worker : options.preemption_timer;
   const PreemptMode mode = options.preemption;
   if (mode == PreemptMode::Off || (make_ready_for(mode) && set_mode(mode, guard_worker()) == WEFT_OK)) return;
-  std::fputs("weft: no preemption: no real-time signal is free, or the kernel grants no timer (see `ulimit -i`); "
+  std::fputs("weft: no preemption: no real-time signal is free, or the kernel grants no thread; "
              "ULTs that do not come back to Weft keep their worker\n", stderr);
 }
 
@@ -101,6 +102,7 @@ size_t preempt_stack_room() noexcept {
 void preempt_stop() noexcept { preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst); }
 
 void preempt_remove() noexcept {
+  preempt_stop_metronome();
   preempt_forget_leader();
   preempt_forget_stuck();
   preempt_stop_pacers();
@@ -110,12 +112,14 @@ void preempt_remove() noexcept {
 void preempt_become_child(Klt* self, Worker* worker) noexcept {
   preempt_forget_pacers();
   preempt_forget_leader();
+  preempt_forget_metronome();
   if (preempt_off()) return;
   if (worker == nullptr) {
     preempt_mode.store(PreemptMode::Off, std::memory_order_relaxed);
     preempt_remove();
     return;
   }
+  if (self->tick_timer.load(std::memory_order_relaxed) == kNoTimer) preempt_want_metronome();
   if (!san::kSignalsComeLate) spare_maker_start();  // ThreadSanitizer's forked children cannot start threads
   preempt_goes_on(self, worker);
 }

@@ -106,6 +106,15 @@ bool preempt_should_resign(const Worker* worker) noexcept;
 void preempt_check_leader() noexcept;
 void preempt_forget_leader() noexcept;
 
+// Where the kernel grants no timer a thread sends the ticks: metronome.cpp. It is asked for by whoever is refused one.
+void preempt_want_metronome() noexcept;
+// In the place of such a KLT's timer. Async-signal-safe but for errno.
+void preempt_beat_set(Klt* klt, uint64_t due) noexcept;
+// The maker has ended, and so have all KLTs but the caller's.
+void preempt_stop_metronome() noexcept;
+// In a forked child: it stayed in the parent.
+void preempt_forget_metronome() noexcept;
+
 // Something is due on this CPU at that time, which the hardware's timer is set to.
 void preempt_pace(const Worker* worker, uint64_t due) noexcept;
 // All KLTs but the caller's have ended.

@@ -4,10 +4,10 @@
 // The timer is that of one worker's carrier, the *leader*: the first that needs a tick. Its tick begins a round. In its
 // handler it sends the tick to all others that can use one, or to the next of them, who sends it on. Who has nothing
 // that can be preempted is skipped; a leader that has nothing resigns, and so does one that goes to sleep.
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include "klt/guard.hpp"
+#include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "preempt/preempt.hpp"
 #include "worker/runtime.hpp"
@@ -26,12 +26,11 @@ struct Relay {
 };
 constinit Relay relay;
 
-void send(const Worker* worker) noexcept {
+// False: it cannot be queued. What came instead is not sent on by whoever gets it.
+bool send(const Worker* worker) noexcept {
   // Sequentially consistent: see preempt_resign().
   const Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
-  const int tid = carrier != nullptr ? carrier->tid.load(std::memory_order_relaxed) : 0;
-  const int signal = preempt_settings.signal.load(std::memory_order_relaxed);
-  if (tid != 0) syscall(SYS_tgkill, getpid(), tid, signal);
+  return carrier == nullptr || own_signal_send(carrier, preempt_settings.signal.load(std::memory_order_relaxed), SI_TKILL) == Sent::kItself;
 }
 
 // What we read of its unit may be of one that has just ended. Descriptors stay, and a wrong answer costs one tick. Pools do
@@ -84,8 +83,7 @@ void pass_on(const Worker* from, uint64_t now) noexcept {
   for_others(from, [=](const Worker* worker) {
     if (worker == leader) return false;  // once round
     if (!can_use_tick(worker) || !is_due(worker, now)) return true;
-    send(worker);
-    return !chain;
+    return !send(worker) || !chain;
   });
 }
 

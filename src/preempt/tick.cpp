@@ -73,10 +73,11 @@ void tick_outside(const ucontext_t* frame) noexcept {
   preempt_current(self, worker, unit, frame);
 }
 
+// What could not be queued does not say whether it was sent on (klt/own_signal.hpp): then it counts as a timer's.
 // False: it was not for the worker that this KLT carries. At the runtime's end that worker may be gone: nothing is passed on.
 bool passed_on(Klt* self, const siginfo_t* info) noexcept {
   Worker* worker = self->worker.load(std::memory_order_relaxed);
-  return preempt_off() || !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code == SI_TIMER);
+  return preempt_off() || !preempt_relays() || worker == nullptr || preempt_relay(self, worker, info->si_code != SI_TKILL);
 }
 
 // True: the guard is up, and it is outside()'s to lower.
@@ -174,7 +175,7 @@ bool preempt_install() noexcept {
 bool preempt_call_in(const Klt* klt) noexcept {
   const int signal = preempt_settings.signal.load(std::memory_order_acquire);
   if (signal == 0) return false;
-  syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
+  own_signal_send(klt, signal, SI_TKILL);
   return true;
 }
 

@@ -49,10 +49,10 @@ uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
 
 void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   const int timer = klt->tick_timer.load(std::memory_order_acquire);
-  if (timer == kNoTimer) return;
   const uint64_t due = not_too_soon(klt, deadline, now);
   klt->tick_due.store(due, std::memory_order_relaxed);
   klt->tick_away.store(0, std::memory_order_relaxed);
+  if (timer == kNoTimer) return preempt_beat_set(klt, due);
   kernel_timer_set(timer, due);
 }
 
@@ -178,9 +178,11 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
   }
 }
 
-void preempt_leaves(const Klt* klt) noexcept {
-  const int timer = preempt_off() ? kNoTimer : klt->tick_timer.load(std::memory_order_acquire);
-  if (timer != kNoTimer) kernel_timer_set(timer, 0);
+void preempt_leaves(Klt* klt) noexcept {
+  if (preempt_off()) return;
+  const int timer = klt->tick_timer.load(std::memory_order_acquire);
+  if (timer == kNoTimer) return klt->beat.store(kNever, std::memory_order_relaxed);
+  kernel_timer_set(timer, 0);
 }
 
 void preempt_restart_all() noexcept {

@@ -191,7 +191,7 @@ struct Action {
 WEFT_ON_LENDER bool is_handled(int signal) noexcept {
   Action now{};
   if (system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes) != 0) return false;
-  return now.handler != SIG_DFL && now.handler != SIG_IGN;
+  return now.handler != SIG_DFL && now.handler != SIG_IGN && !own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler));
 }
 
 // What comes of the ULT's own doing comes where it is.

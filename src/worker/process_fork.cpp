@@ -42,7 +42,7 @@ void allow_preemption() noexcept {
 // See klt/process_gate.cpp, see_whether_out(): the same for our threads that are no KLTs. Nobody makes one while the gate is
 // closed, and whoever ends one joins it under runtime.setup.
 void let_threads_begin() noexcept {
-  while (spare_maker_is_starting() || block_scouts_are_starting() || keeper_is_starting()) sched_yield();
+  while (spare_maker_is_starting() || block_scouts_are_starting() || keeper_is_starting() || preempt_metronome_is_starting()) sched_yield();
 }
 
 void before_fork() noexcept {

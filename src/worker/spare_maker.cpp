@@ -79,6 +79,7 @@ void* maker_main(void*) noexcept {
     if (now == kMore) make_spares();
     if (identity_waits() && !keeper_start()) identity_refused(EAGAIN);
     preempt_look_for_stuck();
+    outside_of_forks(preempt_start_metronome);
     if (klt_spares() <= spares_wanted()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {

@@ -23,6 +23,7 @@
 #include "support/blocking.hpp"
 #include "support/elsewhere.hpp"
 #include "support/filter.hpp"
+#include "support/full_queue.hpp"
 #include "weft/blocking.hpp"
 
 namespace {
@@ -312,6 +313,14 @@ TEST_P(Blocking, WhoComesBackIsStopped) {
 TEST_P(Blocking, WhoComesBackIsStoppedWithTheStackPointerElsewhere) {
   if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
   come_back_and_spin([](const std::atomic<bool>& done) { Elsewhere().spin_until(done); });
+}
+
+TEST_P(Blocking, WhoComesBackIsStoppedThoughNothingCanBeQueued) {
+  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  const FullQueue full;
+  come_back_and_spin([](const std::atomic<bool>& done) {
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+  });
 }
 
 TEST_P(Blocking, WithNobodyWaiting) {

@@ -20,6 +20,7 @@
 #include "klt/guard.hpp"
 #include "os/signal_mask.hpp"
 #include "support/elsewhere.hpp"
+#include "support/full_queue.hpp"
 #include "support/preempting.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
@@ -32,14 +33,12 @@ using std::chrono::milliseconds;
 
 // ---- whoever spins lets others run
 
-class Preempt : public SlicingTest {};
-INSTANTIATE_TEST_SUITE_P(All, Preempt, kSlicings, name_of);
-
-TEST_P(Preempt, AFlagThatAnotherUltOfTheWorkerSets) {
+// Several for each worker, and one that they wait for.
+void spin_until_the_last_comes(unsigned workers) {
   std::atomic<bool> flag{false};
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<weft_unit_t> units;
-  for (unsigned i = 0; i < 3 * workers(); ++i) {
+  for (unsigned i = 0; i < 3 * workers; ++i) {
     calls.push_back(std::make_unique<Call>([&] { spin_until(flag); }));
     units.push_back(calls.back()->ult());
   }
@@ -47,6 +46,27 @@ TEST_P(Preempt, AFlagThatAnotherUltOfTheWorkerSets) {
   weft_unit_t setter = set.ult();
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_TRUE(ok(weft_free(&setter)));
+}
+
+class Preempt : public SlicingTest {};
+INSTANTIATE_TEST_SUITE_P(All, Preempt, kSlicings, name_of);
+
+TEST_P(Preempt, AFlagThatAnotherUltOfTheWorkerSets) { spin_until_the_last_comes(workers()); }
+
+class PreemptWithoutTimers : public SlicingTest {
+ protected:
+  const FullQueue full_;
+};
+INSTANTIATE_TEST_SUITE_P(All, PreemptWithoutTimers, kSlicings, name_of);
+
+TEST_P(PreemptWithoutTimers, AFlagThatAnotherUltOfTheWorkerSets) {
+  for (int round = 0; round < 10; ++round) spin_until_the_last_comes(workers());
+}
+
+TEST_P(Preempt, NoMoreTimersAfterAWhile) {
+  spin_until_the_last_comes(workers());
+  const FullQueue full;
+  for (int round = 0; round < 10; ++round) spin_until_the_last_comes(workers());
 }
 
 TEST_P(Preempt, ABarrierOfHandWithMoreUltsThanWorkers) {
