@@ -61,7 +61,7 @@ void note_stop(Klt* self) noexcept {
   if (san::kSignalsComeLate) return;
   Klt* self = klt_self();
   if (self->worker.load(std::memory_order_relaxed) != nullptr) return;
-  if (!may_stop(self) || own_signal_comes_in_handler(*frame)) {
+  if (!may_stop(self) || own_signal_comes_in_handler(*frame) || watch_comes_for_moments(self)) {
     const int error = errno;
     // In Weft it finds out by itself; but it may be another handler that is just about to go.
     // The worker may not be gone for good yet.
@@ -84,7 +84,7 @@ bool back_install() noexcept {
   return signal != 0;
 }
 
-void block_call_in(const Klt* klt) noexcept { static_cast<void>(watch_stop_when_back(klt)); }
+void block_call_in(Klt* klt) noexcept { static_cast<void>(watch_stop_at_once(klt)); }
 
 void back_remove() noexcept {
   block_settings.signal.store(0, std::memory_order_relaxed);

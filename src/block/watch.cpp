@@ -18,6 +18,7 @@
 #include "block/block.hpp"
 #include "block/bpf_rung.hpp"
 #include "klt/own_signal.hpp"
+#include "os/clock.hpp"
 #include "os/kernel_timer.hpp"
 #include "unit/stack_map.hpp"
 
@@ -28,6 +29,9 @@ constexpr size_t kRingBytes = 4096;
 // How long who has come back may run, at least. Less strikes in the kernel still, on a slow machine time and again: at 20 µs four
 // times for each return, each of which costs 15 µs there.
 constexpr uint64_t kGraceNs = 50'000;
+// Where it comes for less than that each time, and may stay. Each visit starts and ends a timer of the kernel's, and one that comes before the
+// kernel's next tick has to be set in the hardware: some 6 µs each in a virtual machine, more than the change of the thread.
+constexpr uint64_t kGraceOfMoments = 16'000'000;
 
 // A switch record: its header, and when.
 struct Record {
@@ -160,21 +164,51 @@ bool open_ring(KltWatch& watch, int tid) noexcept {
   return true;
 }
 
+constexpr uint16_t kOut = PERF_RECORD_MISC_SWITCH_OUT, kPreempted = PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+
+struct Switch {
+  uint16_t misc;
+  uint64_t time;
+};
+
+// The one that ends there.
+Switch read_switch(const char* ring, uint64_t end) noexcept {
+  const auto* record = reinterpret_cast<const Record*>(ring + kPage + (end - sizeof(Record)) % kRingBytes);
+  return {__atomic_load_n(&record->header.misc, __ATOMIC_RELAXED), __atomic_load_n(&record->time, __ATOMIC_RELAXED)};
+}
+
+uint64_t head_of(const char* ring) noexcept {
+  // Acquire, pairs with the kernel's release: the records are whole.
+  return __atomic_load_n(&reinterpret_cast<const perf_event_mmap_page*>(ring)->data_head, __ATOMIC_ACQUIRE);
+}
+
+// Whether what has been read of the last n records before that head may have been overwritten meanwhile.
+bool overwritten(const char* ring, uint64_t head, unsigned n) noexcept {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return head_of(ring) - head >= kRingBytes - n * sizeof(Record);
+}
+
 Sight look_at_ring(const char* ring) noexcept {
-  const auto* page = reinterpret_cast<const perf_event_mmap_page*>(ring);
   for (;;) {
-    // Acquire, pairs with the kernel's release: the record is whole.
-    const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+    const uint64_t head = head_of(ring);
     if (head == 0) return {};
-    const auto* record = reinterpret_cast<const Record*>(ring + kPage + (head - sizeof(Record)) % kRingBytes);
-    const uint16_t misc = __atomic_load_n(&record->header.misc, __ATOMIC_RELAXED);
-    const uint64_t time = __atomic_load_n(&record->time, __ATOMIC_RELAXED);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    // The last one is overwritten after a whole ring of others only.
-    if (__atomic_load_n(&page->data_head, __ATOMIC_RELAXED) - head >= kRingBytes - sizeof(Record)) continue;
-    constexpr uint16_t kOut = PERF_RECORD_MISC_SWITCH_OUT, kPreempted = PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-    return {(misc & (kOut | kPreempted)) == kOut, time, head};
+    const Switch last = read_switch(ring, head);
+    if (!overwritten(ring, head, 1)) return {(last.misc & (kOut | kPreempted)) == kOut, last.time, head};
   }
+}
+
+// Each of the last few times that the thread had its core it was there for moments only.
+bool comes_for_moments(const char* ring) noexcept {
+  constexpr unsigned kTimes = 4;
+  uint64_t head = head_of(ring);
+  if (head < (2 * kTimes + 1) * sizeof(Record)) return false;
+  if ((read_switch(ring, head).misc & kOut) == 0) head -= sizeof(Record);  // it is there
+  uint64_t end = head;
+  for (unsigned i = 0; i < kTimes; ++i, end -= 2 * sizeof(Record)) {
+    const Switch out = read_switch(ring, end), in = read_switch(ring, end - sizeof(Record));
+    if ((out.misc & kOut) == 0 || (in.misc & kOut) != 0 || out.time - in.time >= kGraceNs) return false;
+  }
+  return !overwritten(ring, head, 2 * kTimes);
 }
 
 void drop(KltWatch& watch) noexcept {
@@ -233,7 +267,7 @@ bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept {
   if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     put(watch.stop, open_stop(tid, signal));
-    watch.grace = kGraceNs;
+    watch.grace.store(kGraceNs, std::memory_order_relaxed);
     // Others look at it, which may have slept before anything was recorded.
     if (tid != syscall(SYS_gettid)) put(watch.stat, open_stat(tid));
     return true;
@@ -267,12 +301,49 @@ Sight watch_look(const Klt* klt) noexcept {
   return fd >= 0 ? look_at_stat(fd) : Sight{};
 }
 
+namespace {
+
+void set_grace(KltWatch& watch, int fd, uint64_t next) noexcept {
+  if (next != watch.grace.load(std::memory_order_relaxed) && ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) == 0) {
+    watch.grace.store(next, std::memory_order_relaxed);
+  }
+}
+
 // Where its signal cannot be queued the kernel sends SIGIO instead (send_sigio_to_task()). Where that is not ours it would call a handler
 // of the program's for nothing, end its sigwait(), or end the process: then the ULT is stopped only if one can be queued, as far as is known.
-bool watch_stop_when_back(const Klt* klt) noexcept {
-  const int fd = our_event(klt->watch.stop), signal = block_settings.signal.load(std::memory_order_relaxed);
-  if (fd >= 0 && own_signal_stand_in(klt, kStandInOfDescriptors) == StandIn::kPrograms && !one_can_be_queued(klt->tid.load(std::memory_order_relaxed), signal)) return false;
-  return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == 0;
+bool may_strike(const Klt* klt) noexcept {
+  return own_signal_stand_in(klt, kStandInOfDescriptors) != StandIn::kPrograms ||
+         one_can_be_queued(klt->tid.load(std::memory_order_relaxed), block_settings.signal.load(std::memory_order_relaxed));
+}
+
+bool start_clock(const Klt* klt, int fd) noexcept { return may_strike(klt) && ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == 0; }
+
+}  // namespace
+
+bool watch_stop_when_back(Klt* klt) noexcept {
+  KltWatch& watch = klt->watch;
+  const int fd = our_event(watch.stop);
+  if (fd < 0) return false;
+  const char* ring = watch.ring.load(std::memory_order_acquire);
+  if (ring != nullptr && comes_for_moments(ring)) {
+    set_grace(watch, fd, kGraceOfMoments);
+  } else if (watch.grace.load(std::memory_order_relaxed) == kGraceOfMoments) {
+    set_grace(watch, fd, kGraceNs);
+  }
+  return start_clock(klt, fd);
+}
+
+bool watch_stop_at_once(Klt* klt) noexcept {
+  const int fd = our_event(klt->watch.stop);
+  if (fd < 0) return false;
+  set_grace(klt->watch, fd, kGraceNs);
+  return start_clock(klt, fd);
+}
+
+bool watch_comes_for_moments(const Klt* klt) noexcept {
+  const char* ring = klt->watch.ring.load(std::memory_order_acquire);
+  if (ring == nullptr || !comes_for_moments(ring)) return false;
+  return now_ns() - look_at_ring(ring).since < kGraceNs;
 }
 
 void watch_do_not_stop(const Klt* klt) noexcept {
@@ -281,11 +352,10 @@ void watch_do_not_stop(const Klt* klt) noexcept {
 }
 
 void watch_set_grace(Klt* klt, bool longer, uint64_t most) noexcept {
-  uint64_t& grace = klt->watch.grace;
+  const uint64_t grace = klt->watch.grace.load(std::memory_order_relaxed);
   const uint64_t next = longer ? std::max(std::min(2 * grace, most), kGraceNs) : kGraceNs;
-  if (next == grace) return;
   const int fd = our_event(klt->watch.stop);
-  if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_PERIOD, &next) == 0) grace = next;
+  if (fd >= 0) set_grace(klt->watch, fd, next);
 }
 
 }  // namespace weft::rt

@@ -74,7 +74,7 @@ void block_takes(Worker* worker, Klt* victim) noexcept;
 void block_has_turn(Klt* self) noexcept;
 
 // It has been let out for a fork() that is through: it is to come in, on a rung that can stop it. Under the list's lock.
-void block_call_in(const Klt* klt) noexcept;
+void block_call_in(Klt* klt) noexcept;
 
 // ---- a worker ---------------------------------------------------------------------------------------
 

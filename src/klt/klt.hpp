@@ -91,7 +91,7 @@ struct KltWatch {
   KeptFile stop, stat;
   std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
   int slot = -1, thread = 0;  // where that is, and of whom; whoever opens it
-  uint64_t grace = 0;  // for how long it runs before it is stopped; whoever opens it, then the KLT
+  std::atomic<uint64_t> grace{0};  // for how long it runs before it is stopped; whoever has it stopped
   uint64_t turn = 0;   // its thread's CPU time when it last waited for its turn; the KLT
 };
 
