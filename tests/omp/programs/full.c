@@ -17,7 +17,7 @@
 
 #include "check.h"
 
-enum { kThreads = 8 };
+enum { kThreads = 8, kInKernel = 2000 }; /* us: a sleep that is the kernel thread's; a shorter one may be the ULT's alone */
 
 static void let_nothing_be_queued(void) {
   struct rlimit limit;
@@ -48,7 +48,7 @@ static void compute(long ns) {
 static void block_and_compute(void) {
   PRAGMA(omp parallel num_threads(kThreads)) {
     for (int round = 0; round < 15; ++round) {
-      usleep(1000);
+      usleep(kInKernel);
       compute(2000000);
     }
   }
@@ -84,7 +84,7 @@ static void waited_for(void) {
   const struct timespec at_once = {0, 0};
   PRAGMA(omp parallel num_threads(kThreads) private(before)) {
     pthread_sigmask(SIG_BLOCK, &io, &before);
-    usleep(1000);
+    usleep(kInKernel);
     compute(2000000);
     CHECK(sigtimedwait(&io, NULL, &at_once) == -1 && errno == EAGAIN);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
