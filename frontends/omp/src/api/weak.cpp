@@ -21,6 +21,7 @@
 namespace weft::omp {
 namespace {
 
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
 constexpr const char* kRuntimes[] = {"libgomp", "libomp", "libiomp5", "libweft_omp", "libnvomp"};
 
 // What the loader has of an object.
@@ -88,7 +89,6 @@ int look_at(dl_phdr_info* module, size_t, void*) {
   return 0;
 }
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
 // By name, so that an older C library than that of the build does for the rest. Null besides where the program has begun with a runtime:
 // one that somebody needs who is loaded later is shown to him alone.
 constinit decltype(&_dl_find_object) find_object = nullptr;
