@@ -23,7 +23,7 @@
 #include "support/blocking.hpp"
 #include "support/elsewhere.hpp"
 #include "support/filter.hpp"
-#include "support/full_queue.hpp"
+#include "support/no_more.hpp"
 #include "weft/blocking.hpp"
 
 namespace {
@@ -338,7 +338,7 @@ TEST_P(Blocking, WhoHasComeBackForMomentsIsStoppedOnceItComputes) {
 
 TEST_P(Blocking, WhoComesBackIsStoppedThoughNothingCanBeQueued) {
   if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
-  const FullQueue full;
+  const NoMore full(RLIMIT_SIGPENDING);
   come_back_and_spin([](const std::atomic<bool>& done) {
     while (!done.load(std::memory_order_relaxed)) asm volatile("");
   });

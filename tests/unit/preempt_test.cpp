@@ -20,7 +20,7 @@
 #include "klt/guard.hpp"
 #include "os/signal_mask.hpp"
 #include "support/elsewhere.hpp"
-#include "support/full_queue.hpp"
+#include "support/no_more.hpp"
 #include "support/preempting.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
@@ -55,7 +55,7 @@ TEST_P(Preempt, AFlagThatAnotherUltOfTheWorkerSets) { spin_until_the_last_comes(
 
 class PreemptWithoutTimers : public SlicingTest {
  protected:
-  const FullQueue full_;
+  const NoMore full_{RLIMIT_SIGPENDING};
 };
 INSTANTIATE_TEST_SUITE_P(All, PreemptWithoutTimers, kSlicings, name_of);
 
@@ -65,7 +65,7 @@ TEST_P(PreemptWithoutTimers, AFlagThatAnotherUltOfTheWorkerSets) {
 
 TEST_P(Preempt, NoMoreTimersAfterAWhile) {
   spin_until_the_last_comes(workers());
-  const FullQueue full;
+  const NoMore full(RLIMIT_SIGPENDING);
   for (int round = 0; round < 10; ++round) spin_until_the_last_comes(workers());
 }
 

@@ -3,7 +3,6 @@
 #include "time/timer_heap.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -12,8 +11,12 @@
 #include <random>
 #include <vector>
 
+#include "support/no_more.hpp"
+
 namespace weft::rt {
 namespace {
+
+using weft_test::NoMore;
 
 using Random = std::mt19937_64;
 
@@ -167,29 +170,13 @@ TEST(TimerHeap, CanBeUsedAgainAfterAFork) {
   EXPECT_EQ(pop(heap, 2, 10), std::vector{&timer});
 }
 
-// While one lives the kernel refuses this process every further mapping.
-class NoMoreMemory {
- public:
-  NoMoreMemory() {
-    EXPECT_EQ(getrlimit(RLIMIT_AS, &old_), 0);
-    const rlimit none{0, old_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_AS, &none), 0);
-  }
-  ~NoMoreMemory() { EXPECT_EQ(setrlimit(RLIMIT_AS, &old_), 0); }
-  NoMoreMemory(const NoMoreMemory&) = delete;
-  NoMoreMemory& operator=(const NoMoreMemory&) = delete;
-
- private:
-  rlimit old_{};
-};
-
 // The first quarter has memory; of the others, most find no room.
 constexpr size_t kAll = 200'000;
 size_t fill_without_memory(TimerHeap& heap, std::vector<Timer>& timers) {
   Random random(7);
   size_t in_list = 0;
   for (size_t i = 0; i < timers.size() / 4; ++i) heap.insert(&timers[i]);
-  const NoMoreMemory none;
+  const NoMore none(RLIMIT_AS);
   for (size_t i = timers.size() / 4; i < timers.size(); ++i) {
     timers[i].deadline = random() % 1000;
     heap.insert(&timers[i]);
@@ -229,7 +216,7 @@ TEST(TimerHeap, WithoutAnyMemoryAtAll) {
   Heap heap;
   for (size_t i = 0; i < timers.size(); ++i) timers[i].deadline = 1000 - i;
   {
-    const NoMoreMemory none;
+    const NoMore none(RLIMIT_AS);
     for (Timer& timer : timers) heap.insert(&timer);
   }
   EXPECT_EQ(heap.earliest(), 901u);
