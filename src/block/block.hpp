@@ -88,5 +88,13 @@ uint64_t block_turn() noexcept;
 // Installs the handler of the signal that stops those who have come back. False: no real-time signal is free.
 bool back_install() noexcept;
 void back_remove() noexcept;
+// From here on its thread can be stopped, unless the kernel refuses. Under the list's lock, or by the KLT itself.
+void back_open(Klt* klt) noexcept;
+// The record is to be another thread's, or nobody's. `there`: false in a forked child, which has none of its parent's timers.
+void back_close(Klt* klt, bool there) noexcept;
+// When its thread has had its grace in user mode it is stopped; once. No system call is interrupted. Whoever takes its worker.
+void back_stop(Klt* klt) noexcept;
+// The KLT itself.
+void back_do_not_stop(const Klt* klt) noexcept;
 
 }  // namespace weft::rt

@@ -39,8 +39,8 @@ void for_each_worker(F&& f) noexcept {
 
 // Where the kernel refuses that, it is not seen to block, and keeps its worker.
 void watch(Klt* klt) noexcept {
-  static_cast<void>(watch_open(klt, block_settings.rung.load(std::memory_order_relaxed),
-                               block_settings.signal.load(std::memory_order_relaxed)));
+  static_cast<void>(watch_open(klt, block_settings.rung.load(std::memory_order_relaxed)));
+  back_open(klt);
 }
 
 void open_all() noexcept {
@@ -178,8 +178,14 @@ void block_klt_starts(Klt* klt) noexcept {
 }
 
 void block_klt_ends(Klt* klt) noexcept { watch_thread_ends(klt); }
-void block_klt_renewed(Klt* klt) noexcept { watch_reopen(klt); }
-void block_klt_gone(Klt* klt, bool mapped) noexcept { watch_close(klt, mapped); }
+void block_klt_renewed(Klt* klt) noexcept {
+  watch_reopen(klt);
+  back_close(klt, true);
+}
+void block_klt_gone(Klt* klt, bool there) noexcept {
+  watch_close(klt, there);
+  back_close(klt, there);
+}
 
 bool carrier_runs(const Worker* worker) noexcept {
   const Klt* carrier = worker->carrier.load(std::memory_order_acquire);
@@ -201,11 +207,11 @@ bool block_may_take_back(const Klt* self) noexcept {
   return carrier != nullptr && carrier->guard.load(std::memory_order_relaxed) == kGuardDown && watch_look(carrier).asleep;
 }
 
-void block_has_turn(Klt* self) noexcept { self->watch.turn = thread_cpu_ns(); }
+void block_has_turn(Klt* self) noexcept { self->stop.turn = thread_cpu_ns(); }
 
 void block_came_back(Klt* self) noexcept {
   block_counts.returns.fetch_add(1, std::memory_order_relaxed);
-  watch_do_not_stop(self);
+  back_do_not_stop(self);
   const Sight sight = watch_look(self);
   if (sight.since == 0 || !carrier_runs(self->taken_from)) return;
   block_counts.extra_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);

@@ -90,7 +90,7 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Room room = room_for(worker);
   if (room == Room::kNone) return Outcome::kNothing;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return Outcome::kNothing;
-  watch_stop_when_back(victim);
+  back_stop(victim);
   Outcome outcome = Outcome::kGivenAway;
   if (!(self != nullptr ? take_for_next_captive(worker, victim) : take_for_any_captive(worker, victim))) {
     if (self == nullptr) return Outcome::kNothing;
@@ -123,13 +123,13 @@ bool inherit(Klt* self, Worker* worker) noexcept {
 
 WayBack block_way_back(const Klt* self, Worker* worker, const Klt* victim) noexcept {
   if (!may_be_taken(victim, watch_look(victim))) return WayBack::kQueue;
-  const bool has_turn = thread_cpu_ns() - self->watch.turn < block_turn();
+  const bool has_turn = thread_cpu_ns() - self->stop.turn < block_turn();
   return has_turn || !units_wait(worker) ? WayBack::kInstead : WayBack::kBehindOthers;
 }
 
 void block_takes(Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
-  watch_stop_when_back(victim);
+  back_stop(victim);
   count_block(worker, victim, sight);
   count_taken(worker, victim, sight);
 }

@@ -33,7 +33,7 @@ class WatchBegins {
 
 // Under the list's lock, or by the KLT itself. False: the kernel refused; the KLT is looked at by way of /proc, or is not
 // seen to sleep at all.
-bool watch_open(Klt* klt, BlockRung rung, int signal) noexcept;
+bool watch_open(Klt* klt, BlockRung rung) noexcept;
 // The KLT itself, under the list's lock: its thread's number is another thread's soon. What it was seen to do stays.
 void watch_thread_ends(Klt* klt) noexcept;
 // The record is to be another thread's, which opens it anew. What is there stays until then: somebody may be looking.
@@ -42,17 +42,5 @@ void watch_reopen(Klt* klt) noexcept;
 void watch_close(Klt* klt, bool mapped) noexcept;
 
 Sight watch_look(const Klt* klt) noexcept;
-
-// When it next runs in user mode for a few moments, its thread gets the signal; once. Nothing in a system call is
-// interrupted. False: not on this rung. One that comes for less than that each time may stay longer, the first time that it does.
-bool watch_stop_when_back(Klt* klt) noexcept;
-// The same, and it does not stay longer: somebody waits for it.
-bool watch_stop_at_once(Klt* klt) noexcept;
-// The KLT itself, when it gets that signal: it has come only just now, as it does each time. What has been counted is of many visits.
-bool watch_comes_for_moments(const Klt* klt) noexcept;
-void watch_do_not_stop(const Klt* klt) noexcept;
-// The KLT itself, which is not about to be stopped: how long these moments are, from the next time on. True: twice as long
-// as they were, up to `most`; false: as short as they can be.
-void watch_set_grace(Klt* klt, bool longer, uint64_t most) noexcept;
 
 }  // namespace weft::rt

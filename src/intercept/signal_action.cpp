@@ -91,9 +91,9 @@ Handler ssignal(int signal, Handler handler) noexcept { return set(next_ssignal.
 Handler sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal.get(), signal, handler, kOnce); }
 Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal_too.get(), signal, handler, kOnce); }
 
-// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-ins.
+// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-in.
 Handler sigset(int signal, Handler handler) noexcept {
-  if (own_signal_is_stand_in(signal) && own_action_is_held(signal)) return set_and_open(signal, handler);
+  if (signal == kStandIn && own_action_is_held(signal)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
   if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);
   struct sigaction now;

@@ -56,8 +56,8 @@ void block_klt_starts(Klt* klt) noexcept;
 void block_klt_ends(Klt* klt) noexcept;
 // The record is to be another thread's.
 void block_klt_renewed(Klt* klt) noexcept;
-// It is about to be deleted. `mapped`: false in a forked child, which does not have what its parent had mapped.
-void block_klt_gone(Klt* klt, bool mapped) noexcept;
+// It is about to be deleted. `there`: false in a forked child, which does not have what its parent had mapped, nor its timers.
+void block_klt_gone(Klt* klt, bool there) noexcept;
 // A spare that is kept for this worker has been woken. True: it carries the worker now.
 bool block_inherit(Klt* self, Worker* worker) noexcept;
 // Its worker was taken while it was in the kernel; it has come back, and wants one.

@@ -80,7 +80,6 @@ extern OwnWords nobodys_words;
 struct KeptFile {
   std::atomic<int> fd{-1};
   std::atomic<uint64_t> device{0}, inode{0};
-  std::atomic<uint64_t> event{0};  // the kernel's number of an event of perf's, all of which may have one inode; 0: it is none
 };
 
 // How others see whether the thread sleeps in the kernel; see block/watch.hpp.
@@ -88,11 +87,16 @@ struct KltWatch {
   std::atomic<bool> opened{false};           // for this thread
   std::atomic<const char*> ring{nullptr};    // its switches, as the kernel records them
   const char* mapping = nullptr;             // where that is, or was; whoever opens it
-  KeptFile stop, stat;
+  KeptFile stat;
   std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
   int slot = -1, thread = 0;  // where that is, and of whom; whoever opens it
-  std::atomic<uint64_t> grace{0};  // for how long it runs before it is stopped; whoever has it stopped
-  uint64_t turn = 0;   // its thread's CPU time when it last waited for its turn; the KLT
+};
+
+// What stops its ULT when that has come back from the kernel and has no worker; see block/back.cpp.
+struct KltStop {
+  std::atomic<int> timer{-1};      // the kernel's number of it; -1: none
+  std::atomic<uint64_t> grace{0};  // for how long it may run before that; whoever has it stopped
+  uint64_t turn = 0;               // its thread's CPU time when it last waited for its turn; the KLT
 };
 
 struct Klt {
@@ -146,6 +150,7 @@ struct Klt {
   uint64_t put_off_since = 0, put_off_last = 0;  // its thread: when the first, and the last, of our own signals came to it in such a handler
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   KltWatch watch;
+  KltStop stop;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
   std::atomic<uint32_t> ticks{0};  // owner KLT: how many have interrupted its thread
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires

@@ -20,9 +20,9 @@ long this_process() noexcept { return system_call(SYS_getpid, 0, 0, 0, 0); }
 
 bool is_ignored(int signal) noexcept { return (ignored.load(std::memory_order_relaxed) & signal_bit(signal)) != 0; }
 
-// A stand-in is none of ours while it is ignored: nothing has to be there for it, and it goes on across exec().
+// The stand-in is none of ours while it is ignored: nothing has to be there for it, and it goes on across exec().
 bool comes_true(int signal, const struct sigaction& wanted) noexcept {
-  return is_handler(wanted) || (own_signal_is_stand_in(signal) && wanted.sa_handler == SIG_IGN);
+  return is_handler(wanted) || (signal == kStandIn && wanted.sa_handler == SIG_IGN);
 }
 
 void note(int signal, bool ignores) noexcept {

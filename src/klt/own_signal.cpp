@@ -43,44 +43,25 @@ Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)
 constinit std::atomic<int> courier{0};  // any thread reads it; 0: none is wanted yet
 bool is_courier(int number) noexcept { return number != 0 && courier.load(std::memory_order_relaxed) == number; }
 
-// Descriptors have positive codes, and so have the clocks of perf_event_open(), which are set on who has been in the kernel.
-// Timers, and threads that pass a tick on, have negative ones; a courier one of its own.
+// Timers, and threads that pass a tick on, have the code of timers; those that are set on who has been in the kernel tell it besides. A
+// courier has a code of its own.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_signal(int, siginfo_t* info,
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
-  if (info->si_code > 0) return block_on_return(info, frame);
+  if (info->si_code == SI_TIMER && info->si_value.sival_int == kBackFromKernel) return block_on_return(info, frame);
   if (info->si_code == SI_QUEUE) return courier_comes(*frame);
   preempt_on_tick(info, frame);
 }
 
-// What is not from here: the stand-in as the program would have had it, by its default.
-__attribute__((no_sanitize("thread", "address"))) void end_by_default(int signal) noexcept {
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  signal_action(signal, &standard, nullptr);
-  const long process = system_call(SYS_getpid, 0, 0, 0, 0), thread = system_call(SYS_gettid, 0, 0, 0, 0);
-  system_call(SYS_tgkill, process, thread, signal, 0);
-}
-
-// The kernel sends SIGIO for a descriptor of the program's as for one of ours: which one it was cannot be told, and nobody is to end by ours.
-[[gnu::always_inline]] inline __attribute__((no_sanitize("thread", "address"))) bool is_programs(int signal, const siginfo_t& info) noexcept {
-  if (signal != kStandInOfDescriptors) return false;
-  return info.si_code != SI_KERNEL || !klt_register_valid() || klt_self()->watch.stop.fd.load(std::memory_order_relaxed) < 0;
-}
-
 // One too many does nothing.
-[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_stand_in(int signal, siginfo_t* info,
+[[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_stand_in(int, siginfo_t* info,
                                                                                                                void* context) noexcept {
-  if (is_programs(signal, *info)) return end_by_default(signal);
-  if (!klt_register_valid()) return;
-  auto* frame = static_cast<ucontext_t*>(context);
-  if (signal == kStandInOfDescriptors) return block_on_return(info, frame);
-  preempt_on_tick(info, frame);
+  if (klt_register_valid()) preempt_on_tick(info, static_cast<ucontext_t*>(context));
 }
 
 using SignalHandler = void (*)(int, siginfo_t*, void*);
-SignalHandler handler_of(int signal) noexcept { return own_signal_is_stand_in(signal) ? on_stand_in : on_signal; }
+SignalHandler handler_of(int signal) noexcept { return signal == kStandIn ? on_stand_in : on_signal; }
 
 void block_both(sigset_t& set) noexcept {
   for (const Own& own : all) {
@@ -102,8 +83,8 @@ bool own_signal_put_handler(int signal) noexcept {
   ours.sa_sigaction = handler_of(signal);
   // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
   // leaves, the KLT goes on, and unblocks them.
-  // Stand-ins are not: whether they are blocked is the program's business, and hardly one is sent before the last one has been handled.
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (own_signal_is_stand_in(signal) ? SA_NODEFER : 0);
+  // The stand-in is not: whether it is blocked is the program's business, and hardly one is sent before the last one has been handled.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (signal == kStandIn ? SA_NODEFER : 0);
   sigemptyset(&ours.sa_mask);
   block_both(ours.sa_mask);
   if (signal_action(signal, &ours, nullptr) != 0) return false;
@@ -125,7 +106,7 @@ bool own_signal_is_handler(const struct sigaction& action) noexcept {
 bool own_signal_is_stand_ins(const void* handler) noexcept { return handler == reinterpret_cast<const void*>(on_stand_in); }
 
 void own_signal_remove_handler(int signal, bool ignored) noexcept {
-  if (!own_signal_is_stand_in(signal)) return realtime_signal_release(signal, on_signal, ignored);
+  if (signal != kStandIn) return realtime_signal_release(signal, on_signal, ignored);
   struct sigaction action{};
   if (signal_action(signal, nullptr, &action) != 0 || !own_signal_is_handler(action)) return;
   // What is pending stays: it may be the program's, who waits for it by sigwait().
@@ -143,20 +124,16 @@ bool install(int signal) noexcept {
   return false;
 }
 
-// With the first of the others; they end with the last.
-void stand_ins_begin() noexcept {
-  for (const int signal : {kStandInOfDescriptors, kStandInOfThreads}) {
-    if (own_action_is_held(signal)) continue;
-    own_action_begin(signal);
-    if (realtime_signal_is_free(signal)) own_signal_put_handler(signal);
-  }
+// With the first of the others; it ends with the last.
+void stand_in_begins() noexcept {
+  if (own_action_is_held(kStandIn)) return;
+  own_action_begin(kStandIn);
+  if (realtime_signal_is_free(kStandIn)) own_signal_put_handler(kStandIn);
 }
 
-void stand_ins_end_with_last() noexcept {
+void stand_in_ends_with_last() noexcept {
   if (all[0].taken || all[1].taken || own_signal_has_courier()) return;
-  for (const int signal : {kStandInOfDescriptors, kStandInOfThreads}) {
-    if (own_action_is_held(signal)) own_action_end(signal);
-  }
+  if (own_action_is_held(kStandIn)) own_action_end(kStandIn);
 }
 
 // The last one that is free, and not the other's; that one, if there is none.
@@ -218,7 +195,7 @@ int own_signal_take(OwnSignal which) noexcept {
   // The program may have taken it since.
   if (!own.wished && !shared && !realtime_signal_is_free(number)) own.number.store(number = find(which), std::memory_order_relaxed);
   if (number == 0 || !install(number)) return 0;
-  stand_ins_begin();
+  stand_in_begins();
   own.taken = true;
   return number;
 }
@@ -229,17 +206,20 @@ void own_signal_give_back(OwnSignal which) noexcept {
   if (std::exchange(own.taken, false) && !has_taken(other_of(which), number) && !is_courier(number)) {
     own_action_end(number);
   }
-  stand_ins_end_with_last();
+  stand_in_ends_with_last();
 }
 
-StandIn own_signal_stand_in(const Klt* klt, int signal) noexcept {
+namespace {
+
+// Whether it would come to our handler in that thread. Where it is blocked it is the program's, which may wait for it.
+bool stand_in_comes(const Klt* klt) noexcept {
   const uint64_t blocked = klt->signal_mask | klt->program_mask.load(std::memory_order_relaxed);
   KernelAction now{};
-  system_call(SYS_rt_sigaction, signal, 0, reinterpret_cast<long>(&now), sizeof now.mask);
-  if (now.handler == reinterpret_cast<void*>(SIG_IGN)) return StandIn::kIgnored;
-  const bool comes = own_signal_is_stand_ins(now.handler) && (blocked & signal_bit(signal)) == 0;
-  return comes ? StandIn::kOurs : StandIn::kPrograms;
+  system_call(SYS_rt_sigaction, kStandIn, 0, reinterpret_cast<long>(&now), sizeof now.mask);
+  return own_signal_is_stand_ins(now.handler) && (blocked & signal_bit(kStandIn)) == 0;
 }
+
+}  // namespace
 
 Sent own_signal_send(const Klt* klt, int number, int code) noexcept {
   const int tid = klt->tid.load(std::memory_order_relaxed);
@@ -250,8 +230,8 @@ Sent own_signal_send(const Klt* klt, int number, int code) noexcept {
   const long result = code == SI_TKILL ? system_call(SYS_tgkill, process, tid, number, 0)
                                        : system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info));
   if (result != -EAGAIN) return Sent::kItself;
-  if (own_signal_stand_in(klt, kStandInOfThreads) != StandIn::kOurs) return Sent::kNothing;
-  system_call(SYS_tgkill, process, tid, kStandInOfThreads, 0);
+  if (!stand_in_comes(klt)) return Sent::kNothing;
+  system_call(SYS_tgkill, process, tid, kStandIn, 0);
   return Sent::kStandIn;
 }
 

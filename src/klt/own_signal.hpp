@@ -4,13 +4,11 @@
 // that for both: what a signal is for is told by who has sent it, never by its number.
 //
 // A real-time signal has to be queued, and where that is used up (RLIMIT_SIGPENDING, of all that the user's processes have queued, and
-// of their timers) the kernel has none. In the place of a descriptor's it sends SIGIO then, whose default ends the process; in the place of one
-// that a thread of ours sends, that sends SIGURG (own_signal_send()): by its default it is ignored, so one that is still on its way when
-// the program calls exec(), or sets the default, does no harm. These two, the *stand-ins*, are handled, too, where they have their defaults
-// otherwise: they are delivered whatever is queued. A handler of the program's stays, and so does that one is ignored, which goes on
-// across exec().
-// Rejected: another signal than a real-time one for all of it (programs use each of them, and would be told in the best of times); perf's
-// own SIGTRAP (`sigtrap`: it never fails, but stops every debugger); F_SETSIG of 0 (that is SIGIO, always).
+// of their timers) the kernel has none. A thread of ours that would send one then sends SIGURG, the *stand-in* (own_signal_send()): it is
+// delivered whatever is queued, and ignored by its default, so one that is still on its way when the program calls exec(), or sets the
+// default, does no harm. It is handled, too, where it has its default otherwise. A handler of the program's stays, and so does that it is
+// ignored, which goes on across exec(). A timer has its place in the queue from when it is made.
+// Rejected: another signal than a real-time one for all of it (programs use each of them, and would be told in the best of times).
 //
 // KLTs do not block the real-time ones, though the program may block all that it can: as the C library leaves its own open.
 #pragma once
@@ -25,9 +23,9 @@ namespace weft::rt {
 struct Klt;
 
 enum class OwnSignal { kTick, kReturn };
-inline constexpr int kStandInOfDescriptors = SIGIO, kStandInOfThreads = SIGURG;
-constexpr bool own_signal_is_stand_in(int signal) noexcept { return signal == kStandInOfDescriptors || signal == kStandInOfThreads; }
-enum class StandIn { kOurs, kIgnored, kPrograms };
+inline constexpr int kStandIn = SIGURG;
+// The value of a timer's signal that is set on who has been in the kernel (block/back.cpp).
+inline constexpr int kBackFromKernel = 1;
 
 // Which ones they will be, before there is a KLT. `tick`: as wished; 0: the last that nobody handles.
 void own_signals_choose(int tick) noexcept;
@@ -44,12 +42,10 @@ void own_signal_give_back(OwnSignal which) noexcept;
 // Async-signal-safe.
 enum class Sent { kItself, kStandIn, kNothing };
 Sent own_signal_send(const Klt* klt, int number, int code) noexcept;
-// Who that stand-in would come to in that thread. One that is blocked there is the program's: it may wait for it.
-StandIn own_signal_stand_in(const Klt* klt, int signal) noexcept;
-// Their handler, which is not the program's.
+// Its handler, which is not the program's.
 bool own_signal_is_stand_ins(const void* handler) noexcept;
 
-// For klt/own_action.hpp: the handler of all of them, the stand-ins, too. Async-signal-safe.
+// For klt/own_action.hpp: the handler of all of them, the stand-in, too. Async-signal-safe.
 bool own_signal_put_handler(int signal) noexcept;
 bool own_signal_is_handler(const struct sigaction& action) noexcept;
 // Where it is there still: the default in its place, or ignored.

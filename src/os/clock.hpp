@@ -19,11 +19,14 @@ inline uint64_t now_ns() noexcept { return clock_read(CLOCK_MONOTONIC); }  // so
 
 inline uint64_t thread_cpu_ns() noexcept { return clock_read(CLOCK_THREAD_CPUTIME_ID); }  // that of the caller; a system call
 
-// That of any thread of the process, by its number; 0: there is none of that number.
+// Of any thread of the process, by its number; 0: there is none of that number.
+constexpr clockid_t cpu_clock_of(int tid) noexcept {
+  constexpr int kThread = 4, kScheduled = 2;  // as the kernel makes a clock of a thread's number
+  return ~tid << 3 | kThread | kScheduled;
+}
 inline uint64_t cpu_ns_of(int tid) noexcept {
   timespec t;
-  constexpr int kThread = 4, kScheduled = 2;  // as the kernel makes a clock of a thread's number
-  if (clock_gettime(~tid << 3 | kThread | kScheduled, &t) != 0) return 0;
+  if (clock_gettime(cpu_clock_of(tid), &t) != 0) return 0;
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 

@@ -1,5 +1,5 @@
-// kernel_timer.hpp: one-shot timers of CLOCK_MONOTONIC that send a signal to one thread. System calls as they are: the
-// C library's functions are not all async-signal-safe, and theirs hide the kernel's number.
+// kernel_timer.hpp: one-shot timers that send a signal to one thread. System calls as they are: the C library's functions are not all
+// async-signal-safe, and theirs hide the kernel's number.
 #pragma once
 
 #include <signal.h>
@@ -13,25 +13,29 @@ namespace weft::rt {
 
 inline constexpr int kNoTimer = -1;
 
-// kNoTimer: the kernel refused (each timer takes one of the signals that `ulimit -i` allows).
-inline int kernel_timer_create(int tid, int signal) noexcept {
+// The signal has that value. kNoTimer: the kernel refused (each timer takes one of the signals that `ulimit -i` allows).
+inline int kernel_timer_create(clockid_t clock, int tid, int signal, int value) noexcept {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal;
+  event.sigev_value.sival_int = value;
 #ifdef sigev_notify_thread_id
   event.sigev_notify_thread_id = tid;
 #else
   event._sigev_un._tid = tid;
 #endif
   int timer = kNoTimer;
-  return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 ? timer : kNoTimer;
+  return syscall(SYS_timer_create, clock, &event, &timer) == 0 ? timer : kNoTimer;
 }
 
-// Fires once, at that time. 0: not at all. Async-signal-safe but for errno.
-inline bool kernel_timer_set(int timer, uint64_t deadline) noexcept {
+// One of CLOCK_MONOTONIC.
+inline int kernel_timer_create(int tid, int signal) noexcept { return kernel_timer_create(CLOCK_MONOTONIC, tid, signal, 0); }
+
+// Fires once, at that time of its clock, or so much later. 0: not at all. Async-signal-safe but for errno.
+inline bool kernel_timer_set(int timer, uint64_t deadline, int flags = TIMER_ABSTIME) noexcept {
   itimerspec when{};
   when.it_value = {static_cast<time_t>(deadline / 1'000'000'000), static_cast<long>(deadline % 1'000'000'000)};
-  return syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &when, nullptr) == 0;
+  return syscall(SYS_timer_settime, timer, flags, &when, nullptr) == 0;
 }
 
 inline void kernel_timer_delete(int timer) noexcept { syscall(SYS_timer_delete, timer); }
