@@ -44,6 +44,7 @@ void start_timer(const Klt* klt, uint64_t grace) noexcept {
   constexpr int kFromNowOn = 0;
   if (timer != kNoTimer) kernel_timer_set(timer, grace, kFromNowOn);
 }
+void start_again(const Klt* klt) noexcept { start_timer(klt, klt->stop.grace.load(std::memory_order_relaxed)); }
 
 // Not where the way back leads through a function of the program's, which may lock and allocate: such a unit comes back
 // when it next calls Weft.
@@ -92,7 +93,7 @@ void note_stop(Klt* self) noexcept {
     // The worker may not be gone for good yet.
     const Take take = self->take.load(std::memory_order_relaxed);
     const bool out = self->state.load(std::memory_order_relaxed) == KltState::kOut;
-    if (out || take == Take::kTaken || take == Take::kHeld || take == Take::kPending) back_stop(self);
+    if (out || take == Take::kTaken || take == Take::kHeld || take == Take::kPending) start_again(self);
     errno = error;
     return;
   }
@@ -128,7 +129,10 @@ void back_close(Klt* klt, bool there) noexcept {
   if (there && timer != kNoTimer) kernel_timer_delete(timer);
 }
 
-void back_stop(Klt* klt) noexcept { start_timer(klt, klt->stop.grace.load(std::memory_order_relaxed)); }
+void back_stop(Klt* klt) noexcept {
+  klt->stop.cpu.store(cpu_ns_of(klt->tid.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  start_again(klt);
+}
 
 void back_do_not_stop(const Klt* klt) noexcept {
   const int timer = klt->stop.timer.load(std::memory_order_relaxed);

@@ -59,6 +59,12 @@ bool start_scouts() noexcept {
   return all;
 }
 
+bool perf_is_asked_for() noexcept {
+  if (!runtime_running()) return false;
+  const BlockRung wish = runtime.options.blocking_rung;
+  return wish == BlockRung::Perf || wish == BlockRung::Bpf;
+}
+
 const char* rung_name(BlockRung rung) noexcept {
   switch (rung) {
     case BlockRung::Bpf: return "bpf";
@@ -89,8 +95,7 @@ int set_mode(BlockMode mode) noexcept {
   open_all();
   if (spare_maker_start() && start_scouts()) {
     for_each_worker([](Worker* worker) { scout_look(worker); });
-    block_sees_at_once.store(block_settings.rung.load(std::memory_order_relaxed) != BlockRung::Proc,
-                             std::memory_order_relaxed);
+    block_sees_at_once.store(true, std::memory_order_relaxed);
     return WEFT_OK;
   }
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
@@ -132,7 +137,7 @@ int set_mode_as_wished(BlockMode mode) noexcept {
 uint32_t block_settings_made() noexcept { return settings_made.load(std::memory_order_relaxed); }
 
 int block_begin_auto(uint32_t made) noexcept {
-  const WatchBegins begins(block_off());
+  const WatchBegins begins(block_off() && perf_is_asked_for());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running() || block_settings_made() != made || !block_off()) return WEFT_OK;
@@ -142,9 +147,9 @@ int block_begin_auto(uint32_t made) noexcept {
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
   if (options.blocking == BlockMode::Off || set_mode_as_wished(options.blocking) == WEFT_OK) return;
-  std::fputs("weft: blocking is not noticed: the kernel grants neither its switch records (kernel.perf_event_paranoid) "
-             "nor /proc, or no thread, or no real-time signal is free; a ULT that blocks in the kernel keeps its "
-             "worker\n", stderr);
+  std::fputs("weft: blocking is not noticed: the kernel grants neither /proc nor its switch records "
+             "(kernel.perf_event_paranoid), or no thread, or no real-time signal is free; a ULT that blocks in the kernel keeps "
+             "its worker\n", stderr);
 }
 
 void block_stop() noexcept {
@@ -212,9 +217,9 @@ void block_has_turn(Klt* self) noexcept { self->stop.turn = thread_cpu_ns(); }
 void block_came_back(Klt* self) noexcept {
   block_counts.returns.fetch_add(1, std::memory_order_relaxed);
   back_do_not_stop(self);
-  const Sight sight = watch_look(self);
-  if (sight.since == 0 || !carrier_runs(self->taken_from)) return;
-  block_counts.extra_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
+  const uint64_t before = self->stop.cpu.exchange(0, std::memory_order_relaxed);
+  if (before == 0 || !carrier_runs(self->taken_from)) return;
+  block_counts.extra_ns.fetch_add(thread_cpu_ns() - before, std::memory_order_relaxed);
 }
 
 void block_worker_starts(Worker* worker) noexcept {
@@ -242,7 +247,7 @@ extern "C" {
 
 int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   if (static_cast<unsigned>(mode) > WEFT_BLOCKING_AUTO) return WEFT_ERR_INVALID;
-  const WatchBegins begins(mode != WEFT_BLOCKING_OFF && block_off());
+  const WatchBegins begins(mode != WEFT_BLOCKING_OFF && block_off() && perf_is_asked_for());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;

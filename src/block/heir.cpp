@@ -104,7 +104,8 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   }
   count_taken(worker, victim, sight);
   if (room == Room::kBeyond) block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
-  if (sight.since != 0) block_counts.idle_ns.fetch_add(now_ns() - sight.since, std::memory_order_relaxed);
+  const uint64_t since = sight.since != 0 ? sight.since : worker->post.counted_at.load(std::memory_order_relaxed);
+  block_counts.idle_ns.fetch_add(now_ns() - since, std::memory_order_relaxed);
   return outcome;
 }
 

@@ -338,6 +338,7 @@ uint64_t block_of(const Klt* carrier, const Sight& sight) noexcept {
 void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcept {
   const uint64_t block = block_of(carrier, sight);
   if (worker->post.counted.exchange(block, std::memory_order_relaxed) == block && block != 0) return;
+  worker->post.counted_at.store(now_ns(), std::memory_order_relaxed);
   block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "block/bpf_rung.hpp"
+#include "os/clock.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -133,14 +134,15 @@ void drop(KltWatch& watch) noexcept {
   watch.opened.store(false, std::memory_order_relaxed);
 }
 
-// "1234 (any ) name) S 1 …"
-Sight look_at_stat(int fd) noexcept {
+// "1234 (any ) name) S 1 …". One that sleeps uses no CPU time: how much it has used tells this time from any other.
+Sight look_at_stat(int fd, int tid) noexcept {
   char text[128];
   const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
   if (bytes <= 0) return {};
   text[bytes] = '\0';
   const char* name_end = std::strrchr(text, ')');
-  return {name_end != nullptr && (name_end[2] == 'S' || name_end[2] == 'D'), 0, 0};
+  const bool asleep = name_end != nullptr && (name_end[2] == 'S' || name_end[2] == 'D');
+  return {asleep, 0, asleep ? cpu_ns_of(tid) : 0};
 }
 
 bool granted(BlockRung rung) noexcept {
@@ -160,10 +162,10 @@ bool granted(BlockRung rung) noexcept {
 }  // namespace
 
 BlockRung watch_find_rung(BlockRung wish) noexcept {
-  const bool perf = wish != BlockRung::Proc && granted(BlockRung::Perf);
-  if (perf && wish == BlockRung::Bpf && bpf_granted()) return BlockRung::Bpf;
-  if (perf) return BlockRung::Perf;
-  return granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
+  const bool asked_for = wish == BlockRung::Bpf || wish == BlockRung::Perf;
+  if (!asked_for && granted(BlockRung::Proc)) return BlockRung::Proc;
+  if (granted(BlockRung::Perf)) return wish == BlockRung::Bpf && bpf_granted() ? BlockRung::Bpf : BlockRung::Perf;
+  return asked_for && granted(BlockRung::Proc) ? BlockRung::Proc : BlockRung::None;
 }
 
 WatchBegins::WatchBegins(bool wanted) noexcept {
@@ -206,7 +208,7 @@ Sight watch_look(const Klt* klt) noexcept {
   // Nothing is recorded: the thread has neither left its core nor got one since it was opened.
   if (sight.stamp != 0) return sight;
   const int fd = ours(klt->watch.stat);
-  return fd >= 0 ? look_at_stat(fd) : Sight{};
+  return fd >= 0 ? look_at_stat(fd, klt->tid.load(std::memory_order_relaxed)) : Sight{};
 }
 
 }  // namespace weft::rt

@@ -14,7 +14,8 @@ struct Sight {
   uint64_t stamp = 0;     // another one each time that it has run; 0: not known
 };
 
-// The rung that this process is granted, `wish` or below; Auto: Perf or below. None: not even /proc can be read.
+// The rung that this process is granted: `wish`, or else the next one below it; Auto: Proc, or Perf where /proc cannot be read. None: nor
+// is that granted.
 BlockRung watch_find_rung(BlockRung wish) noexcept;
 
 // The first event of perf's in the whole system that is a thread's takes the kernel long: it waits until every core has left what

@@ -109,8 +109,8 @@ constexpr Option kTable[] = {
     {"WEFT_BLOCKING_RUNG", OptionType::Word, "auto", 0, 0, "auto|bpf|perf|proc",
      "How it is seen that a kernel thread blocks. `bpf`: from what an eBPF program writes down, for processes with "
      "CAP_BPF and CAP_PERFMON; `perf`: from the kernel's records of its context switches, which need no privilege where "
-     "kernel.perf_event_paranoid is 2 or less; `proc`: from /proc, slower. `auto`: `perf` where the system grants that, "
-     "else `proc`. What is asked for and not granted is replaced by what comes next in this list, and that is told once.",
+     "kernel.perf_event_paranoid is 2 or less; `proc`: from /proc. `auto`: `proc`, or `perf` where /proc cannot be read. "
+     "What is asked for and not granted is replaced by what comes next in this list, and that is told once.",
      store<&Options::blocking_rung>},
     {"WEFT_BLOCKING_KLTS", OptionType::Number, "512", 1, 32768, "",
      "How many ULTs may block in the kernel without their workers, each with a kernel thread of its own. One more keeps "

@@ -96,7 +96,8 @@ struct KltWatch {
 struct KltStop {
   std::atomic<int> timer{-1};      // the kernel's number of it; -1: none
   std::atomic<uint64_t> grace{0};  // for how long it may run before that; whoever has it stopped
-  uint64_t turn = 0;               // its thread's CPU time when it last waited for its turn; the KLT
+  std::atomic<uint64_t> cpu{0};    // its thread's CPU time when it went without its worker; whoever took that. 0: it has gone by itself
+  uint64_t turn = 0;               // the same when it last waited for its turn; the KLT
 };
 
 struct Klt {

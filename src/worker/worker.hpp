@@ -72,7 +72,7 @@ struct BlockPost {
   FutexWord state{0};                // of the scout; see block/block.hpp
   FutexWord call{0};                 // counts: the scout wants the heir to look
   std::atomic<uint32_t> answered{0};  // heir
-  std::atomic<uint64_t> counted{0};  // scout, heir: which block was counted last
+  std::atomic<uint64_t> counted{0}, counted_at{0};  // scout, heir: which block was counted last, and when
   std::atomic<bool> would_steal{false};  // heir: as it had the scout rest; other scouts look at it
   uint64_t kept_since = 0, kept_at = UINT64_MAX;  // heir, with the worker's private part: see kept_for_long()
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
