@@ -291,11 +291,27 @@ unsigned others_waiting() {
   return others;
 }
 
+namespace {
+
+// Who has come back from the kernel and has no worker shares a core with who has it: to give way to that is the kernel's. Only for a
+// while: what is waited for may be ready, and wait for a worker whose carrier sleeps.
+bool yields_in_kernel(Klt* self) noexcept {
+  constexpr unsigned kMost = 128;  // some 60 us
+  constexpr uint64_t kApart = 50'000;  // ns
+  if (self->take.load(std::memory_order_relaxed) != Take::kTaken) return false;
+  const uint64_t now = now_ns();
+  if (now - self->stop.yielded_at > kApart) self->stop.yields = 0;
+  self->stop.yielded_at = now;
+  return self->stop.yields++ < kMost;
+}
+
+}  // namespace
+
 bool yield_as_thread(unsigned calls) {
   // To look costs some microseconds. Where nothing waits here, each call is one of the kernel's; else it is some 20 ns, and
   // what is here is to be run first.
   constexpr unsigned kTurnAlone = 128, kTurn = 256;
-  if (!klt_register_valid() || klt_is_inside(klt_self())) return false;
+  if (!klt_register_valid() || klt_is_inside(klt_self()) || yields_in_kernel(klt_self())) return false;
   Worker* worker = guard_enter();
   Unit* unit = klt_current();
   if (!is_ult(unit) || !unit_owns(unit, own::kIdentity)) {

@@ -98,6 +98,8 @@ struct KltStop {
   std::atomic<uint64_t> grace{0};  // for how long it may run before that; whoever has it stopped
   std::atomic<uint64_t> cpu{0};    // its thread's CPU time when it went without its worker; whoever took that. 0: it has gone by itself
   uint64_t turn = 0;               // the same when it last waited for its turn; the KLT
+  uint64_t yielded_at = 0;         // the KLT: when it last gave way in the kernel, without a worker; and how often by then
+  unsigned yields = 0;
 };
 
 struct Klt {
