@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # argobots.sh [TREE]: a program for Argobots is built by what pkg-config and CMake say of `argobots`, and runs. Of
-# libweft.so.0 it knows nothing: libabt.so.1 finds it beside itself.
+# libweft.so.0 it knows nothing: libabt.so.1 finds it beside itself, or from where the OpenMP runtime is.
 . "$(dirname "$0")/common.sh"
 tree=$(realpath "${1:-$tree}")
 rm -rf "$SCRATCH" && mkdir -p "$SCRATCH"
@@ -19,6 +19,7 @@ check "$SCRATCH/hello_abt"
 # As where the library is replaced, and the program is told by the environment.
 "$CC" -std=c11 "$source/hello_abt.c" "${flags[@]}" -o "$SCRATCH/hello_abt_plain"
 LD_LIBRARY_PATH=$tree/$LIBDIR check "$SCRATCH/hello_abt_plain"
+LD_LIBRARY_PATH=$tree/$LIBDIR/weft/omp check "$SCRATCH/hello_abt_plain"
 
 cmake -S "$source" -B "$SCRATCH/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$CC"
 cmake --build "$SCRATCH/cmake"

@@ -29,7 +29,7 @@ for library in libabt.so weft/omp/libgomp.so.1; do
 done
 if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
 for file in bin/* $LIBDIR/*.so $LIBDIR/weft/omp/*.so.*; do
-  if readelf -d "$file" | grep -E 'RUNPATH|RPATH' | grep -vE '\[\$ORIGIN[^:]*\]'; then fail "$file looks elsewhere for libraries"; fi
+  if readelf -d "$file" | grep -E 'RUNPATH|RPATH' | grep -vE '\[\$ORIGIN[^:]*(:\$ORIGIN[^:]*)?\]'; then fail "$file looks elsewhere for libraries"; fi
 done
 if grep -rnF -e "$SOURCE" -e "$BUILD" -e "$PWD" $LIBDIR/cmake $LIBDIR/pkgconfig include; then
   fail "these say where Weft was built or installed"
