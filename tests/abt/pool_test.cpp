@@ -26,6 +26,22 @@ void run_and_free(ABT_pool pool, std::vector<ABT_thread> threads) {
   EXPECT_EQ(size_of(pool), 0u);
 }
 
+// As Thallium's examples do.
+TEST_F(AbtPool, FreedBeforeTheStreamsThatHaveIt) {
+  ABT_pool pool = ABT_POOL_NULL;
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &pool)));
+  ABT_xstream streams[2];
+  for (ABT_xstream& stream : streams) {
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_DEFAULT, 1, &pool, ABT_SCHED_CONFIG_NULL, &stream)));
+  }
+  ABT_thread thread = a_thread(pool);
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  for (ABT_xstream stream : streams) EXPECT_TRUE(abt_ok(ABT_xstream_join(stream)));
+  EXPECT_TRUE(abt_ok(ABT_pool_free(&pool)));
+  EXPECT_EQ(pool, ABT_POOL_NULL);
+  for (ABT_xstream& stream : streams) EXPECT_TRUE(abt_ok(ABT_xstream_free(&stream)));
+}
+
 TEST_F(AbtPool, KindsAndAccesses) {
   for (int kind = ABT_POOL_FIFO; kind <= ABT_POOL_RANDWS; ++kind) {
     for (int access = ABT_POOL_ACCESS_PRIV; access <= ABT_POOL_ACCESS_MPMC; ++access) {

@@ -208,7 +208,13 @@ int ABT_pool_create_basic(ABT_pool_kind kind, ABT_pool_access access, ABT_bool a
 // An ES's own goes with the ES.
 int ABT_pool_free(ABT_pool* pool) {
   if (pool == nullptr || is_null(*pool)) return ABT_ERR_INV_POOL;
-  if (!weft::front::pool_is_own(core(*pool))) free_pool(*pool);
+  const bool is_own = weft::front::pool_is_own(core(*pool));
+  if (!is_own && weft::front::pool_schedulers(core(*pool)) != 0) {
+    // Programs free the pools of an ES that they have joined before the ES, whose scheduler has them still: that one frees it.
+    record(*pool)->automatic.store(true, std::memory_order_relaxed);
+  } else if (!is_own) {
+    free_pool(*pool);
+  }
   *pool = ABT_POOL_NULL;
   return ABT_SUCCESS;
 }
