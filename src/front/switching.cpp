@@ -338,7 +338,7 @@ bool sleep_as_thread(uint64_t ns) {
   const Unit* unit = klt_current();
   const bool pays = is_ult(unit) && unit_owns(unit, own::kIdentity) &&
                     (units_wait(worker) || timers_earliest_of(worker) != kNever) &&
-                    signal_mask_here() == klts_signal_mask();
+                    signal_mask_here() == unit->host->identity->mask.load(std::memory_order_relaxed);
   guard_leave(guard_worker());
   return pays && weft_sleep(std::max(ns, kLeast)) == WEFT_OK;
 }

@@ -22,6 +22,8 @@ struct Unit;
 struct Identity {
   // what each switch looks at
   uintptr_t thread_pointer;           // constant
+  // The ULT: that it has blocked, as the kernel has a set; before it, whoever makes the identity. None of ours. Its KLT has the same.
+  std::atomic<uint64_t> mask{0};
   std::atomic<uint64_t> signals{0};   // anybody: that have been sent to its ULT, and not been taken yet; see worker/unit_signal.hpp
   std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
   std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
@@ -35,7 +37,6 @@ struct Identity {
   // signals by its lender: see worker/lender_signal.hpp
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
-  std::atomic<uint64_t> mask{0};      // the ULT: that it has blocked, as the kernel has a set; before it, whoever makes the identity
   Identity* next_accepts = nullptr;   // the lender, before it is in that list; then constant
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed

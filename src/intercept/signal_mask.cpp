@@ -6,6 +6,7 @@
 
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
+#include "klt/guard.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
 #include "os/signal_mask.hpp"
@@ -27,13 +28,20 @@ uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {
   return how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
 }
 
-// The KLT is not in a handler for that; and signals by the ULT's pthread_t do not come meanwhile, wherever it is. In a handler nothing is
-// noted: its return gives the mask of before it back.
+// The KLT is not in a handler for that; a ULT with an identity has the same on each KLT, and signals by its pthread_t do not come meanwhile,
+// wherever it is. In a handler nothing is noted: its return gives the mask of before it back.
 void note_mask(uint64_t before, int how, uint64_t set) noexcept {
   if (own_signals_handler_runs(before)) return;
   const uint64_t mask = changed(before, how, set);
+  const bool inside = klt_is_inside(klt_self());
+  if (!inside) guard_enter();  // on one KLT
   klt_self()->program_mask.store(mask, std::memory_order_relaxed);
-  if (Identity* identity = identity_of(pthread_self())) lender_set_mask(*identity, mask);
+  if (Identity* identity = identity_of(pthread_self())) {
+    lender_set_mask(*identity, mask);
+  } else {
+    klt_self()->native_mask = mask;
+  }
+  if (!inside) guard_leave(guard_worker());
 }
 
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {

@@ -144,7 +144,8 @@ void init_on_thread(Klt* klt) noexcept {
   klt->own.store(&weft_rt_own, std::memory_order_release);
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
-  klt->program_mask.store(0, std::memory_order_relaxed);
+  klt->native_mask = klt->signal_mask;
+  klt->program_mask.store(klt->signal_mask, std::memory_order_relaxed);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);

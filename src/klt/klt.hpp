@@ -149,7 +149,8 @@ struct Klt {
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what its thread began with
-  std::atomic<uint64_t> program_mask{0};  // its thread: what the program has blocked in it besides, as far as is known
+  uint64_t native_mask = 0;         // its thread: what is blocked in it while no identity is on it
+  std::atomic<uint64_t> program_mask{0};  // its thread: what is blocked in it just now but for handlers, as far as is known
   uint64_t put_off_since = 0, put_off_last = 0;  // its thread: when the first, and the last, of our own signals came to it in such a handler
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   KltWatch watch;

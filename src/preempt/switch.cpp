@@ -95,7 +95,8 @@ void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexc
 // The tick's signal is blocked in its handler; which others the ULT has blocked is in the frame. The KLT goes on with those
 // that it was made with.
 void restore_mask(Klt* self) noexcept {
-  self->program_mask.store(0, std::memory_order_relaxed);
+  self->native_mask = self->signal_mask;
+  self->program_mask.store(self->signal_mask, std::memory_order_relaxed);
   constexpr size_t kBytes = sizeof self->signal_mask;  // as much as the kernel knows of a sigset_t
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->signal_mask, nullptr, kBytes);
 }

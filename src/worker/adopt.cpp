@@ -107,7 +107,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
 // From its return on the caller is the ULT.
 [[gnu::noinline]] void change_over(Adoption& adoption) noexcept {
   Unit* unit = adoption.unit;
-  adoption.identity.mask.store(lender_block_signals(), std::memory_order_relaxed);
+  adoption.identity.mask.store(lender_block_signals() & ~own_signals_mask(), std::memory_order_relaxed);
   rseq_unregister(adoption.identity.thread_pointer);
   klt_register_presume();
   char* top = adoption.sleep_stack + kSleepStack;

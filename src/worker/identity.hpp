@@ -35,10 +35,29 @@ int identity_get_name(char* name, size_t size) noexcept;
   return (identity.signals.load(std::memory_order_relaxed) | identity.in_hand.load(std::memory_order_relaxed)) != 0;
 }
 
-// To read it costs a hundredth of writing it.
+// The calling KLT's thread blocks these from here on.
+[[gnu::noinline]] void change_signal_mask(Klt* self, uint64_t mask) noexcept;
+[[gnu::always_inline]] inline void have_signal_mask(Klt* self, uint64_t mask) noexcept {
+  if (__builtin_expect(self->program_mask.load(std::memory_order_relaxed) != mask, 0)) change_signal_mask(self, mask);
+}
+
+// No handler runs with the thread-local variables of one that has blocked the signal. To read the thread pointer costs a hundredth of
+// writing it.
+[[gnu::always_inline]] inline void be_on(const Identity& identity) noexcept {
+  Klt* self = klt_self();
+  const uint64_t mask = identity.mask.load(std::memory_order_relaxed), before = self->program_mask.load(std::memory_order_relaxed);
+  have_signal_mask(self, before | mask);
+  if (thread_pointer() != identity.thread_pointer) thread_pointer_set(identity.thread_pointer);
+  have_signal_mask(self, mask);
+}
+[[gnu::always_inline]] inline void be_native() noexcept {
+  thread_pointer_set(klt_thread_pointer());
+  Klt* self = klt_self();
+  have_signal_mask(self, self->native_mask);
+}
+
 [[gnu::always_inline]] inline void put_on_identity(const Unit* host) noexcept {
-  const uintptr_t its = host->identity->thread_pointer;
-  if (thread_pointer() != its) thread_pointer_set(its);
+  be_on(*host->identity);
   san::identity_changed(host->stack->low, host->stack->usable());
   host->identity->on.store(klt_self(), std::memory_order_relaxed);
   // Whoever lowers the guard takes them. The unit is `current` already: see unit_signal.hpp.
@@ -55,7 +74,7 @@ int identity_get_name(char* name, size_t size) noexcept;
 }
 [[gnu::always_inline]] inline void take_off_identity(const Unit* host) noexcept {
   let_go_of_identity(host);
-  thread_pointer_set(klt_thread_pointer());
+  be_native();
   san::identity_changed(host->stack->low, host->stack->usable());
 }
 

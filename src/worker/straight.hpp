@@ -30,9 +30,9 @@ namespace weft::rt {
   } else {
     if (unit_is(unit, flag::kOwnState)) let_go_of_identity(unit);
     if (unit_is(next, flag::kOwnState)) {
-      thread_pointer_set(next->identity->thread_pointer);
+      be_on(*next->identity);
     } else if (unit_is(unit, flag::kOwnState)) {
-      thread_pointer_set(klt_thread_pointer());
+      be_native();
     }
   }
   switch_directly(worker, unit, next);
