@@ -245,6 +245,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   change(team.part, outermost ? opener.thread->part : Part{});
   const int workers = team.part.any() ? team.part.count : worker_count();
   change(team.rounds, rounds_of_team(n, workers, team.active_level));
+  change(team.pause_offers, pause_offers_of_team(team, outermost));
   change(team.pushers_fence, n > workers);
   change(team.league_num, outer.league_num);
   change(team.league_size, outer.league_size);

@@ -230,6 +230,7 @@ struct alignas(64) Team {
   // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
+  std::atomic<unsigned> pause_offers{0};         // the same; see offer_worker()
   std::atomic<bool> crowded{false};              // crowd.hpp; member 0, before the region begins
   std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
   // It has more threads than workers: those that wait sleep, and often. wait.hpp, W2; member 0, before the region begins.

@@ -36,6 +36,11 @@ unsigned rounds_of_team(int n, int workers, int active_level) {
   return static_cast<unsigned>(std::min(said >= 0 ? said : kHybridMicroseconds, most) * kRoundsPerMicrosecond);
 }
 
+unsigned pause_offers_of_team(const Team& team, bool outermost) {
+  const bool longer = outermost && !team.crowded.load(std::memory_order_relaxed) && device().wait != WaitPolicy::kPassive;
+  return longer ? kPauseOffersOutermost : kPauseOffers;
+}
+
 unsigned rounds_before_sleep(const Member& member) {
   const unsigned rounds = member.team->rounds.load(std::memory_order_relaxed);
   return is_crowded(member) && !member.thread->looking_pays ? 0 : rounds;
