@@ -65,7 +65,7 @@ void* finish(void*) {
   return nullptr;
 }
 
-// What no region waits for, by a thread of its own: the kernel may take 13 ms until blocking is noticed (WatchBegins in
+// What no region waits for, by a thread of its own: threads have to be started, and on the rung `perf` the kernel may take 13 ms (WatchBegins in
 // block/watch.hpp). Who blocks meanwhile is seen then.
 void finish_apart() {
   if (!notices) return;
