@@ -46,8 +46,6 @@ class RungTest : public RuntimeTest, public testing::WithParamInterface<Awarenes
     RuntimeTest::SetUp();
     unsetenv("WEFT_BLOCKING_RUNG");
   }
-  // Who has come back is stopped by a signal.
-  bool perf() const { return GetParam().rung != std::string("proc"); }
 };
 
 // It is on.

@@ -258,7 +258,6 @@ TEST_P(Blocking, KeepsWhatTheCallHasSaid) {
 
 TEST_P(Blocking, ALargeWriteIsNotCutShort) {
   // A signal in the midst of it would have it return what it has written so far.
-  if (!perf()) return;
   constexpr size_t kBytes = 1 << 20;
   Pipe pipe;
   std::vector<char> out(kBytes, 'y');
@@ -316,19 +315,19 @@ void come_back_and_spin(F&& spin_until_set, int moments = 0) {
 }
 
 TEST_P(Blocking, WhoComesBackIsStopped) {
-  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  if (weft::rt::san::kSignalsComeLate || workers() != 1) return;
   come_back_and_spin([](const std::atomic<bool>& done) {
     while (!done.load(std::memory_order_relaxed)) asm volatile("");
   });
 }
 
 TEST_P(Blocking, WhoComesBackIsStoppedWithTheStackPointerElsewhere) {
-  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  if (weft::rt::san::kSignalsComeLate || workers() != 1) return;
   come_back_and_spin([](const std::atomic<bool>& done) { Elsewhere().spin_until(done); });
 }
 
 TEST_P(Blocking, WhoHasComeBackForMomentsIsStoppedOnceItComputes) {
-  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  if (weft::rt::san::kSignalsComeLate || workers() != 1) return;
   come_back_and_spin(
       [](const std::atomic<bool>& done) {
         while (!done.load(std::memory_order_relaxed)) asm volatile("");
@@ -336,12 +335,22 @@ TEST_P(Blocking, WhoHasComeBackForMomentsIsStoppedOnceItComputes) {
       200);
 }
 
-TEST_P(Blocking, WhoComesBackIsStoppedThoughNothingCanBeQueued) {
-  if (!perf() || weft::rt::san::kSignalsComeLate || workers() != 1) return;
+TEST_P(Blocking, WhoComesBackGetsOnThoughNoTimerCanBeMade) {
   const NoMore full(RLIMIT_SIGPENDING);
-  come_back_and_spin([](const std::atomic<bool>& done) {
+  Pipe pipe;
+  std::atomic<bool> done{false};
+  Call back([&] {
+    pipe.get();
     while (!done.load(std::memory_order_relaxed)) asm volatile("");
   });
+  Call other([&] {
+    pipe.put();
+    const uint64_t end = weft_after(20'000'000);
+    while (weft_now() < end) asm volatile("");
+    done = true;
+  });
+  weft_unit_t units[] = {back.ult(), other.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
 }
 
 TEST_P(Blocking, WithNobodyWaiting) {

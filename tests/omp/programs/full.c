@@ -127,6 +127,7 @@ int main(int argc, char** argv) {
   CHECK(child("raise") == 0);
   waited_for();
   CHECK(signal(SIGURG, handle) == SIG_DFL);
+  block_and_compute(); /* one that was on its way has come */
   handler_of_program();
   CHECK(signal(SIGURG, SIG_IGN) == SIG_DFL);
   block_and_compute();
