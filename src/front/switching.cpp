@@ -348,7 +348,7 @@ uint64_t tick_mark() {
   Worker* worker = guard_enter();
   const Klt* self = klt_self();
   const auto tid = static_cast<uint64_t>(self->tid.load(std::memory_order_relaxed));
-  const uint64_t mark = tid << 32 | self->ticks.load(std::memory_order_relaxed);
+  const uint64_t mark = tid << 32 | self->interruptions.load(std::memory_order_relaxed);
   guard_leave(worker);
   return mark;
 }

@@ -156,8 +156,9 @@ struct Klt {
   KltWatch watch;
   KltStop stop;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
-  std::atomic<uint32_t> ticks{0};  // owner KLT: how many have interrupted its thread
+  std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has interrupted its thread
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
+  std::atomic<uint64_t> tick_handled{0};       // owner KLT: when that was to fire whose signal it has handled last
   std::atomic<uint64_t> beat{UINT64_MAX};  // whoever would set that timer, and preempt/'s metronome: when its tick is to be sent, if it has none
   std::atomic<uint64_t> tick_away{0};  // the same: for how long the thread had not run by then, ever, if it has looked; 0: not
   // Its thread's. For others while it has a worker, or under the list's lock; before its thread begins, and after its end, nobody's.

@@ -49,6 +49,7 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
+  if (info->si_code != SI_QUEUE) klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
   if (info->si_code == SI_TIMER && info->si_value.sival_int == kBackFromKernel) return block_on_return(info, frame);
   if (info->si_code == SI_QUEUE) return courier_comes(*frame);
   preempt_on_tick(info, frame);
@@ -57,7 +58,9 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
 // One too many does nothing.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_stand_in(int, siginfo_t* info,
                                                                                                                void* context) noexcept {
-  if (klt_register_valid()) preempt_on_tick(info, static_cast<ucontext_t*>(context));
+  if (!klt_register_valid()) return;
+  klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
+  preempt_on_tick(info, static_cast<ucontext_t*>(context));
 }
 
 using SignalHandler = void (*)(int, siginfo_t*, void*);

@@ -31,11 +31,13 @@ inline int kernel_timer_create(clockid_t clock, int tid, int signal, int value) 
 // One of CLOCK_MONOTONIC.
 inline int kernel_timer_create(int tid, int signal) noexcept { return kernel_timer_create(CLOCK_MONOTONIC, tid, signal, 0); }
 
-// Fires once, at that time of its clock, or so much later. 0: not at all. Async-signal-safe but for errno.
+// Fires once, at that time of its clock, or so much later. 0: not at all. Returns whether it was about to, until now. Async-signal-safe but
+// for errno.
 inline bool kernel_timer_set(int timer, uint64_t deadline, int flags = TIMER_ABSTIME) noexcept {
-  itimerspec when{};
+  itimerspec when{}, before{};
   when.it_value = {static_cast<time_t>(deadline / 1'000'000'000), static_cast<long>(deadline % 1'000'000'000)};
-  return syscall(SYS_timer_settime, timer, flags, &when, nullptr) == 0;
+  return syscall(SYS_timer_settime, timer, flags, &when, &before) == 0 &&
+         (before.it_value.tv_sec != 0 || before.it_value.tv_nsec != 0);
 }
 
 inline void kernel_timer_delete(int timer) noexcept { syscall(SYS_timer_delete, timer); }

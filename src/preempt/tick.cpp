@@ -145,8 +145,8 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
 
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void preempt_on_tick(
     const siginfo_t* info, ucontext_t* frame) noexcept {
-  std::atomic<uint32_t>& ticks = klt_self()->ticks;
-  ticks.store(ticks.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  Klt* self = klt_self();
+  self->tick_handled.store(self->tick_due.load(std::memory_order_relaxed), std::memory_order_relaxed);
   if (san::kSignalsComeLate) {
     // ThreadSanitizer's state may be half changed: no more than a note can be left.
     klt_register_or32<kKltAttention>(attention::kPreempt);

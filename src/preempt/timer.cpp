@@ -47,13 +47,25 @@ uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
   return round_to(time, now.kernel_tick, 0, early);
 }
 
+namespace {
+
+// If its timer has fired, and its signal has not been handled yet, the kernel drops that when the timer is set anew (from Linux 6.13 on); but a
+// system call that it has interrupted may end with EINTR all the same.
+void set_anew(Klt* klt, int timer, uint64_t due) noexcept {
+  const uint64_t before = klt->tick_due.exchange(due == 0 ? kNever : due, std::memory_order_relaxed);
+  const bool handled = before == kNever || klt->tick_handled.load(std::memory_order_relaxed) == before;
+  if (!kernel_timer_set(timer, due) && !handled) klt->interruptions.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 void preempt_set_timer(Klt* klt, uint64_t deadline, uint64_t now) noexcept {
   const int timer = klt->tick_timer.load(std::memory_order_acquire);
   const uint64_t due = not_too_soon(klt, deadline, now);
-  klt->tick_due.store(due, std::memory_order_relaxed);
   klt->tick_away.store(0, std::memory_order_relaxed);
-  if (timer == kNoTimer) return preempt_beat_set(klt, due);
-  kernel_timer_set(timer, due);
+  if (timer != kNoTimer) return set_anew(klt, timer, due);
+  klt->tick_due.store(due, std::memory_order_relaxed);
+  preempt_beat_set(klt, due);
 }
 
 namespace {
@@ -182,7 +194,7 @@ void preempt_leaves(Klt* klt) noexcept {
   if (preempt_off()) return;
   const int timer = klt->tick_timer.load(std::memory_order_acquire);
   if (timer == kNoTimer) return klt->beat.store(kNever, std::memory_order_relaxed);
-  kernel_timer_set(timer, 0);
+  set_anew(klt, timer, 0);
 }
 
 void preempt_restart_all() noexcept {

@@ -1,0 +1,222 @@
+// kernel_wait.cpp: calls that wait in the kernel, before the C library's, of which it does not restart one that a handler has interrupted. A
+// tick of preemption is one: a program without any handler would be told EINTR by poll() or recv(), which many take for an error. What a
+// tick has cut short goes on, until the time is over that it was to take; what a signal of the program's has ends as ever.
+//
+// They have no versions: see yield.cpp.
+#include <dlfcn.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+
+#include "export.hpp"
+#include "front/front.hpp"
+#include "os/clock.hpp"
+
+namespace weft::omp {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
+
+// When a call is to end that has been given a time from now on.
+class Until {
+ public:
+  explicit Until(int milliseconds) noexcept {
+    if (milliseconds >= 0) end_ = rt::now_ns() + static_cast<uint64_t>(milliseconds) * kMillisecond;
+  }
+  explicit Until(const timespec* time) noexcept {
+    const bool strange = time != nullptr && (time->tv_sec < 0 || time->tv_nsec < 0);  // the call says so
+    if (time != nullptr && !strange && static_cast<uint64_t>(time->tv_sec) < INT64_MAX / kSecond / 2) {
+      end_ = rt::now_ns() + static_cast<uint64_t>(time->tv_sec) * kSecond + static_cast<uint64_t>(time->tv_nsec);
+    }
+  }
+  // Not a moment too early.
+  int milliseconds_left() const noexcept {
+    if (end_ == rt::kNever) return -1;
+    return static_cast<int>(std::min<uint64_t>((left() + kMillisecond - 1) / kMillisecond, INT_MAX));
+  }
+  const timespec* left_in(timespec& place) const noexcept {
+    if (end_ == rt::kNever) return nullptr;
+    place = {static_cast<time_t>(left() / kSecond), static_cast<long>(left() % kSecond)};
+    return &place;
+  }
+
+ private:
+  uint64_t left() const noexcept {
+    const uint64_t now = rt::now_ns();
+    return end_ > now ? end_ - now : 0;
+  }
+  uint64_t end_ = rt::kNever;
+};
+
+// `again` goes on with what a tick has interrupted.
+template <class First, class Again>
+auto whole(First first, Again again) {
+  uint64_t mark = front::tick_mark();
+  auto result = first();
+  while (mark != 0 && result == -1 && errno == EINTR) {
+    const uint64_t now = front::tick_mark();
+    errno = EINTR;
+    if (now == mark) break;
+    mark = now;
+    result = again();
+  }
+  return result;
+}
+
+template <class Call>
+auto whole(Call call) {
+  return whole(call, call);
+}
+
+// The function that the caller would have reached.
+template <class Function>
+class Next {
+ public:
+  constexpr explicit Next(const char* name) noexcept : name_(name) {}
+  Function* get() noexcept {
+    Function* found = found_.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+      found_.store(found, std::memory_order_relaxed);
+    }
+    return found;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> found_{nullptr};
+};
+
+constinit Next<int(pollfd*, nfds_t, int)> next_poll{"poll"};
+constinit Next<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> next_ppoll{"ppoll"};
+constinit Next<int(int, fd_set*, fd_set*, fd_set*, timeval*)> next_select{"select"};
+constinit Next<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> next_pselect{"pselect"};
+constinit Next<int(int, epoll_event*, int, int)> next_epoll_wait{"epoll_wait"};
+constinit Next<int(int, epoll_event*, int, int, const sigset_t*)> next_epoll_pwait{"epoll_pwait"};
+constinit Next<int(sem_t*, const timespec*)> next_sem_timedwait{"sem_timedwait"};
+constinit Next<int(sem_t*, clockid_t, const timespec*)> next_sem_clockwait{"sem_clockwait"};
+constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedwait{"sigtimedwait"};
+constinit Next<int(const sigset_t*, siginfo_t*)> next_sigwaitinfo{"sigwaitinfo"};
+constinit Next<ssize_t(int, void*, size_t, int)> next_recv{"recv"};
+constinit Next<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> next_recvfrom{"recvfrom"};
+constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
+
+// For whoever waits later somebody may wait who has the loader's lock: src/intercept/README.md in the core.
+[[gnu::constructor]] void find_next() {
+  next_poll.get();
+  next_ppoll.get();
+  next_select.get();
+  next_pselect.get();
+  next_epoll_wait.get();
+  next_epoll_pwait.get();
+  next_sem_timedwait.get();
+  next_sem_clockwait.get();
+  next_sigtimedwait.get();
+  next_sigwaitinfo.get();
+  next_recv.get();
+  next_recvfrom.get();
+  next_recvmsg.get();
+}
+
+// The kernel restarts what has no time limit (SO_RCVTIMEO). Else the rest of that is waited for before the call is made again.
+template <class Call>
+ssize_t receive(int fd, Call call) {
+  const uint64_t began = rt::now_ns();
+  return whole(call, [&]() -> ssize_t {
+    timeval limit{};
+    socklen_t size = sizeof limit;
+    if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) != 0) return call();
+    const uint64_t most = static_cast<uint64_t>(limit.tv_sec) * kSecond + static_cast<uint64_t>(limit.tv_usec) * 1000;
+    if (most == 0) return call();
+    const uint64_t spent = rt::now_ns() - began, left = most > spent ? most - spent : 0;
+    pollfd readable{fd, POLLIN, 0};
+    const timespec rest{static_cast<time_t>(left / kSecond), static_cast<long>(left % kSecond)};
+    const int ready = next_ppoll.get()(&readable, 1, &rest, nullptr);
+    if (ready > 0) return call();
+    if (ready == 0) errno = EAGAIN;
+    return -1;
+  });
+}
+
+}  // namespace
+}  // namespace weft::omp
+
+using namespace weft::omp;
+
+WEFT_OMP_API int poll(pollfd* files, nfds_t n, int milliseconds) {
+  const Until until(milliseconds);
+  return whole([&] { return next_poll.get()(files, n, milliseconds); },
+               [&] { return next_poll.get()(files, n, until.milliseconds_left()); });
+}
+
+WEFT_OMP_API int ppoll(pollfd* files, nfds_t n, const timespec* time, const sigset_t* mask) {
+  const Until until(time);
+  timespec left;
+  return whole([&] { return next_ppoll.get()(files, n, time, mask); },
+               [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
+}
+
+// The kernel writes what is left into `time`, and nothing into the sets.
+WEFT_OMP_API int select(int n, fd_set* in, fd_set* out, fd_set* other, timeval* time) {
+  return whole([&] { return next_select.get()(n, in, out, other, time); });
+}
+
+WEFT_OMP_API int pselect(int n, fd_set* in, fd_set* out, fd_set* other, const timespec* time, const sigset_t* mask) {
+  const Until until(time);
+  timespec left;
+  return whole([&] { return next_pselect.get()(n, in, out, other, time, mask); },
+               [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
+}
+
+WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
+  const Until until(milliseconds);
+  return whole([&] { return next_epoll_wait.get()(set, events, most, milliseconds); },
+               [&] { return next_epoll_wait.get()(set, events, most, until.milliseconds_left()); });
+}
+
+WEFT_OMP_API int epoll_pwait(int set, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
+  const Until until(milliseconds);
+  return whole([&] { return next_epoll_pwait.get()(set, events, most, milliseconds, mask); },
+               [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
+}
+
+WEFT_OMP_API int sem_timedwait(sem_t* semaphore, const timespec* end) {
+  return whole([&] { return next_sem_timedwait.get()(semaphore, end); });
+}
+
+WEFT_OMP_API int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* end) {
+  return whole([&] { return next_sem_clockwait.get()(semaphore, clock, end); });
+}
+
+WEFT_OMP_API int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
+  const Until until(time);
+  timespec left;
+  return whole([&] { return next_sigtimedwait.get()(set, info, time); },
+               [&] { return next_sigtimedwait.get()(set, info, until.left_in(left)); });
+}
+
+WEFT_OMP_API int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return whole([&] { return next_sigwaitinfo.get()(set, info); });
+}
+
+WEFT_OMP_API ssize_t recv(int fd, void* to, size_t bytes, int flags) {
+  return receive(fd, [&] { return next_recv.get()(fd, to, bytes, flags); });
+}
+
+WEFT_OMP_API ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockaddr* from, socklen_t* size) {
+  return receive(fd, [&] { return next_recvfrom.get()(fd, to, bytes, flags, from, size); });
+}
+
+WEFT_OMP_API ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return receive(fd, [&] { return next_recvmsg.get()(fd, message, flags); });
+}
