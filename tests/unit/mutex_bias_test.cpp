@@ -358,9 +358,9 @@ TEST_F(MutexOwnInside, ATickIsNoted) {
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
   ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
   const weft::rt::Klt* self = weft::rt::klt_self();
-  const uint32_t before = self->ticks;
+  const uint32_t before = self->interruptions;
   come_in();
-  while (self->ticks == before) {
+  while (self->interruptions == before) {
   }
   EXPECT_NE(self->attention & weft::rt::attention::kPreempt, 0u);
   go_out();
@@ -375,10 +375,10 @@ TEST_F(MutexOwnInside, ATickComesAgain) {
   Call sets([&] { flag = true; });
   Call spins([&] {
     const weft::rt::Klt* self = weft::rt::klt_self();
-    const uint32_t before = self->ticks;
+    const uint32_t before = self->interruptions;
     come_in();
     // Long enough for a spare KLT.
-    for (const uint64_t stop = weft_after(20 * kMs); self->ticks < before + 3 || weft_now() < stop;) {
+    for (const uint64_t stop = weft_after(20 * kMs); self->interruptions < before + 3 || weft_now() < stop;) {
     }
     EXPECT_FALSE(flag);
     go_out();
