@@ -6,8 +6,9 @@
 // A real-time signal has to be queued, and where that is used up (RLIMIT_SIGPENDING, of all that the user's processes have queued, and
 // of their timers) the kernel has none. A thread of ours that would send one then sends SIGURG, the *stand-in* (own_signal_send()): it is
 // delivered whatever is queued, and ignored by its default, so one that is still on its way when the program calls exec(), or sets the
-// default, does no harm (a handler that it sets just then may be called for it). It is handled, too, where it has its default otherwise. A handler of the program's stays, and so does that it is
-// ignored, which goes on across exec(). A timer has its place in the queue from when it is made.
+// default, does no harm (a handler that it sets just then may be called for it). It is handled, too, where it has its default otherwise. A
+// handler of the program's stays, and so does that it is ignored, which goes on across exec(). A timer has its place in the queue from when it
+// is made.
 // Rejected: another signal than a real-time one for all of it (programs use each of them, and would be told in the best of times).
 //
 // KLTs do not block the real-time ones, though the program may block all that it can: as the C library leaves its own open.
