@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -51,6 +52,27 @@ static void all_find_theirs(void) {
   CHECK(!is_blocked(SIGUSR1) && !is_blocked(SIGUSR2));
 }
 
+/* What the main thread has blocked it has blocked in a child, too, though others run there. */
+static void in_a_child(void) {
+  change(SIG_BLOCK, SIGUSR2);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int round = 0; round < 3; ++round) {
+      PRAGMA(omp parallel num_threads(kThreads)) {
+        CHECK(omp_get_thread_num() != 0 || is_blocked(SIGUSR2));
+        compute();
+        PRAGMA(omp barrier)
+        CHECK(is_blocked(SIGUSR2) == (omp_get_thread_num() == 0));
+      }
+      CHECK(is_blocked(SIGUSR2));
+    }
+    _exit(check_failures != 0);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(is_blocked(SIGUSR2));
+}
+
 int main(void) {
   signal(SIGUSR1, take);
   PRAGMA(omp parallel num_threads(kThreads)) {
@@ -70,5 +92,6 @@ int main(void) {
     compute();
     CHECK(!is_blocked(SIGUSR1));
   }
+  in_a_child();
   return check_end();
 }
