@@ -3,7 +3,6 @@
 // tick has cut short goes on, until the time is over that it was to take; what a signal of the program's has ends as ever.
 //
 // They have no versions: see yield.cpp.
-#include <dlfcn.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -13,11 +12,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
 
+#include "api/next.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 #include "os/clock.hpp"
@@ -31,7 +30,8 @@ constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 class Until {
  public:
   explicit Until(int milliseconds) noexcept {
-    if (milliseconds >= 0) end_ = rt::now_ns() + static_cast<uint64_t>(milliseconds) * kMillisecond;
+    if (milliseconds == 0) end_ = 0;  // who looks again and again need not read the clock
+    if (milliseconds > 0) end_ = rt::now_ns() + static_cast<uint64_t>(milliseconds) * kMillisecond;
   }
   explicit Until(const timespec* time) noexcept {
     const bool strange = time != nullptr && (time->tv_sec < 0 || time->tv_nsec < 0);  // the call says so
@@ -78,25 +78,6 @@ auto whole(Call call) {
   return whole(call, call);
 }
 
-// The function that the caller would have reached.
-template <class Function>
-class Next {
- public:
-  constexpr explicit Next(const char* name) noexcept : name_(name) {}
-  Function* get() noexcept {
-    Function* found = found_.load(std::memory_order_relaxed);
-    if (found == nullptr) {
-      found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
-      found_.store(found, std::memory_order_relaxed);
-    }
-    return found;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function*> found_{nullptr};
-};
-
 constinit Next<int(pollfd*, nfds_t, int)> next_poll{"poll"};
 constinit Next<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> next_ppoll{"ppoll"};
 constinit Next<int(int, fd_set*, fd_set*, fd_set*, timeval*)> next_select{"select"};
@@ -111,7 +92,6 @@ constinit Next<ssize_t(int, void*, size_t, int)> next_recv{"recv"};
 constinit Next<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> next_recvfrom{"recvfrom"};
 constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
 
-// For whoever waits later somebody may wait who has the loader's lock: src/intercept/README.md in the core.
 [[gnu::constructor]] void find_next() {
   next_poll.get();
   next_ppoll.get();

@@ -3,14 +3,13 @@
 // worker. Of what a tick has cut short the rest is slept; what a signal of the program's has ends as ever.
 //
 // They have no versions: see yield.cpp. The sleep itself is the C library's, where threads are cancelled.
-#include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
+#include "api/next.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 
@@ -22,20 +21,9 @@ constexpr long kSecond = 1'000'000'000;
 // has to end it.
 constexpr long kShort = 1'000'000;
 
-using ClockNanosleep = int(clockid_t, int, const timespec*, timespec*);
-constinit std::atomic<ClockNanosleep*> known{nullptr};
+constinit weft::omp::Next<int(clockid_t, int, const timespec*, timespec*)> next_sleep{"clock_nanosleep"};
 
-ClockNanosleep* next_sleep() {
-  ClockNanosleep* found = known.load(std::memory_order_relaxed);
-  if (found == nullptr) {
-    found = reinterpret_cast<ClockNanosleep*>(dlsym(RTLD_NEXT, "clock_nanosleep"));
-    known.store(found, std::memory_order_relaxed);
-  }
-  return found;
-}
-
-// For whoever sleeps later somebody may wait who has the loader's lock: src/intercept/README.md in the core.
-[[gnu::constructor]] void find_next() { next_sleep(); }
+[[gnu::constructor]] void find_next() { next_sleep.get(); }
 
 timespec sum(const timespec& a, const timespec& b) {
   timespec result{a.tv_sec + b.tv_sec, a.tv_nsec + b.tv_nsec};
@@ -71,7 +59,7 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
                        wish->tv_sec > INT64_MAX / 4;
   uint64_t mark = strange ? 0 : weft::front::tick_mark();
-  if (mark == 0) return next_sleep()(clock, flags, wish, rest);
+  if (mark == 0) return next_sleep.get()(clock, flags, wish, rest);
   if (sleep_as_ult(clock, relative, *wish)) return 0;
   // A while is a while, even if somebody sets the clock meanwhile.
   if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
@@ -82,7 +70,7 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
     end = sum(now, *wish);
   }
   while (true) {
-    const int error = next_sleep()(clock, TIMER_ABSTIME, &end, nullptr);
+    const int error = next_sleep.get()(clock, TIMER_ABSTIME, &end, nullptr);
     if (error != EINTR) return error;
     const uint64_t now = weft::front::tick_mark();
     if (now == mark) {
