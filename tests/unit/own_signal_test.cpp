@@ -133,10 +133,6 @@ TEST_P(OneSignal, StopsWhoHasComeBack) {
   if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "nobody is stopped under ThreadSanitizer";
   const AllButOne program(SIGRTMIN + GetParam());
   start(1, "on", "auto");
-  if (blocking_info().rung == std::string("proc")) {
-    EXPECT_TRUE(ok(weft_finalize()));
-    GTEST_SKIP() << "nobody is stopped on the rung proc";
-  }
   for (int i = 0; i < 1000 && blocking_info().stopped == 0; ++i) block_and_spin();
   EXPECT_GE(blocking_info().stopped, 1u);
   EXPECT_TRUE(ok(weft_finalize()));
