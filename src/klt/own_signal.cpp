@@ -84,10 +84,10 @@ struct KernelAction {
 bool own_signal_put_handler(int signal) noexcept {
   struct sigaction ours{};
   ours.sa_sigaction = handler_of(signal);
-  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other. Where the ULT
-  // leaves, the KLT goes on, and unblocks them.
-  // The stand-in is not: whether it is blocked is the program's business, and hardly one is sent before the last one has been handled.
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | (signal == kStandIn ? SA_NODEFER : 0);
+  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other, and so it would where several
+  // KLTs send one the stand-in. Where the ULT leaves, the KLT goes on, and unblocks them. The real-time ones' handler leaves the stand-in
+  // open: that may be the program's, whose garbage collector waits for each thread to handle it.
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&ours.sa_mask);
   block_both(ours.sa_mask);
   if (signal_action(signal, &ours, nullptr) != 0) return false;

@@ -49,9 +49,11 @@ void tick_inside(Klt* self, uint32_t guard) noexcept {
     self->attention.fetch_or(attention::kPreempt, std::memory_order_relaxed);
     if (preempt_relays()) preempt_relay_noted(self, worker);
     if (is_in_own_code(self)) preempt_arm_soon(self);
-  } else if (guard == kGuardResting) {
+  } else if (guard == kGuardResting && worker->asleep.load(std::memory_order_relaxed) != Sleep::kAwake) {
     preempt_rest(worker);  // preempt_goes_on() comes when it wakes
   } else {
+    // Also where it has been woken and has not got to it yet, or waits at the gate: of several that would pass the lead on each would
+    // send a tick to all others, and those again.
     preempt_tick_again(self, worker);
   }
 }

@@ -15,10 +15,14 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "klt/guard.hpp"
+#include "klt/time_slice.hpp"
+#include "os/futex.hpp"
 #include "os/signal_mask.hpp"
+#include "preempt/preempt.hpp"
 #include "support/elsewhere.hpp"
 #include "support/no_more.hpp"
 #include "support/preempting.hpp"
@@ -550,6 +554,57 @@ TEST_P(PreemptRelay, ALeaderThatSleepsWithATickNoted) {
   });
   weft_unit_t unit = leads.ult(&here);
   EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+// Those that somebody has begun to wake, as wake_if_asleep() does, and not done with it.
+std::vector<weft::rt::Worker*> begin_to_wake_all() {
+  using namespace weft::rt;
+  std::vector<Worker*> found;
+  for (unsigned i = 0; i < runtime.worker_slots.load(); ++i) {
+    Worker* worker = runtime.workers[i].load();
+    const Sleep was = worker->asleep.exchange(Sleep::kAwake);
+    if (was == Sleep::kAwake) continue;
+    runtime.sleepers.fetch_sub(1);
+    if (was == Sleep::kAsleepThief) runtime.searchers.fetch_add(1);
+    found.push_back(worker);
+  }
+  return found;
+}
+
+class PreemptRelayOfSix : public PreemptingTest, public testing::WithParamInterface<const char*> {
+ protected:
+  PreemptRelayOfSix() : PreemptingTest(6, WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
+  void SetUp() override {
+    if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "each worker has its own timer under ThreadSanitizer";
+    setenv("WEFT_PREEMPTION_TIMER", GetParam(), 1);
+    PreemptingTest::SetUp();
+    unsetenv("WEFT_PREEMPTION_TIMER");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Timers, PreemptRelayOfSix, testing::Values("one-to-all", "chain"));
+
+// Where each of them would pass the lead on to all others, each tick would make five more, until no signal can be queued.
+TEST_P(PreemptRelayOfSix, NoTicksGoRoundAmongThoseThatAreAboutToWake) {
+  using namespace weft::rt;
+  while (runtime.sleepers.load() != 5) std::this_thread::sleep_for(milliseconds(1));
+  Worker* self = guard_enter();  // the ticks of this one are only noted
+  const std::vector<Worker*> woken = begin_to_wake_all();
+  EXPECT_EQ(woken.size(), 5u);
+  preempt_forget_leader();
+  const auto interruptions = [&] {
+    uint64_t sum = 0;
+    for (const Worker* worker : woken) sum += worker->carrier.load()->interruptions.load();
+    return sum;
+  };
+  const uint64_t before = interruptions();
+  EXPECT_TRUE(preempt_call_in(woken[0]->carrier.load()));
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_LE(interruptions() - before, 200u);
+  for (Worker* worker : woken) {
+    worker->park.store(1);
+    futex_wake(worker->park, 1);
+  }
+  guard_leave(self);
 }
 
 // ---- when there are ticks
