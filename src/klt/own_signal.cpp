@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "arch/frame.hpp"
 #include "arch/system_call.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
@@ -43,13 +44,23 @@ Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)
 constinit std::atomic<int> courier{0};  // any thread reads it; 0: none is wanted yet
 bool is_courier(int number) noexcept { return number != 0 && courier.load(std::memory_order_relaxed) == number; }
 
+// A call that waits goes on where nothing but ours has interrupted it (the front-ends' poll() and their like). What the program handles is
+// not to be missed then: if it came first, we have interrupted its handler, and no call; if it comes after us, it is pending, and is
+// handled as we return, or by the next call that lets it in.
+[[gnu::section("weft_tick"), gnu::always_inline]] inline void note_interruption(const ucontext_t& frame) noexcept {
+  if (__builtin_expect(!frame_call_failed(frame), 1)) return;
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
+  if ((pending & ~kernel_set(frame.uc_sigmask) & ~own_signals_mask()) == 0) klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
+}
+
 // Timers, and threads that pass a tick on, have the code of timers; those that are set on who has been in the kernel tell it besides. A
 // courier has a code of its own.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_signal(int, siginfo_t* info,
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
-  if (info->si_code != SI_QUEUE) klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
+  if (info->si_code != SI_QUEUE) note_interruption(*frame);
   if (info->si_code == SI_TIMER && info->si_value.sival_int == kBackFromKernel) return block_on_return(info, frame);
   if (info->si_code == SI_QUEUE) return courier_comes(*frame);
   preempt_on_tick(info, frame);
@@ -59,17 +70,28 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void on_stand_in(int, siginfo_t* info,
                                                                                                                void* context) noexcept {
   if (!klt_register_valid()) return;
-  klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
-  preempt_on_tick(info, static_cast<ucontext_t*>(context));
+  auto* frame = static_cast<ucontext_t*>(context);
+  note_interruption(*frame);
+  preempt_on_tick(info, frame);
 }
 
 using SignalHandler = void (*)(int, siginfo_t*, void*);
 SignalHandler handler_of(int signal) noexcept { return signal == kStandIn ? on_stand_in : on_signal; }
 
-void block_both(sigset_t& set) noexcept {
+// What is blocked in a handler of ours: on a machine that is slower than the ticks one frame would come to lie on the other, and so it would
+// where several KLTs send one the stand-in. And what the program handles: see note_interruption(). Where the ULT leaves, the KLT goes on, and
+// unblocks them. Open is what comes of the handler's own doing, what the C library has its threads wait for, and the last few real-time
+// signals, of which one asks a ULT that was preempted for its registers (inspect/).
+void block_in_handler(int handled, sigset_t& set) noexcept {
+  constexpr int kLastFew = 8;
+  sigfillset(&set);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&set, fault);
+  for (int signal = SIGRTMAX - kLastFew; signal <= SIGRTMAX; ++signal) sigdelset(&set, signal);
   for (const Own& own : all) {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigaddset(&set, number);
   }
+  // It may be the program's, whose garbage collector waits for each thread to handle it.
+  if (handled != kStandIn) sigdelset(&set, kStandIn);
 }
 
 struct KernelAction {
@@ -84,12 +106,8 @@ struct KernelAction {
 bool own_signal_put_handler(int signal) noexcept {
   struct sigaction ours{};
   ours.sa_sigaction = handler_of(signal);
-  // Deferred meanwhile: on a machine that is slower than the ticks one frame would come to lie on the other, and so it would where several
-  // KLTs send one the stand-in. Where the ULT leaves, the KLT goes on, and unblocks them. The real-time ones' handler leaves the stand-in
-  // open: that may be the program's, whose garbage collector waits for each thread to handle it.
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&ours.sa_mask);
-  block_both(ours.sa_mask);
+  block_in_handler(signal, ours.sa_mask);
   if (signal_action(signal, &ours, nullptr) != 0) return false;
   KernelAction seen{};
   if (syscall(SYS_rt_sigaction, signal, nullptr, &seen, sizeof seen.mask) != 0) return true;

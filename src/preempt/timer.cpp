@@ -50,11 +50,12 @@ uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
 namespace {
 
 // If its timer has fired, and its signal has not been handled yet, the kernel drops that when the timer is set anew (from Linux 6.13 on); but a
-// system call that it has interrupted may end with EINTR all the same.
+// system call that it has interrupted may end with EINTR all the same: as soon as it is dropped, so that is counted before.
 void set_anew(Klt* klt, int timer, uint64_t due) noexcept {
   const uint64_t before = klt->tick_due.exchange(due == 0 ? kNever : due, std::memory_order_relaxed);
   const bool handled = before == kNever || klt->tick_handled.load(std::memory_order_relaxed) == before;
-  if (!kernel_timer_set(timer, due) && !handled) klt->interruptions.fetch_add(1, std::memory_order_relaxed);
+  if (!handled) klt->interruptions.fetch_add(1, std::memory_order_release);
+  if (kernel_timer_set(timer, due) && !handled) klt->interruptions.fetch_sub(1, std::memory_order_relaxed);
 }
 
 }  // namespace

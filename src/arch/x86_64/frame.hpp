@@ -24,6 +24,14 @@ inline bool frame_in_kernel(const ucontext_t& frame) noexcept {
   return code[0] == 0x0f && code[1] == 0x05;
 }
 
+// It was in a call that has failed for the signal, which is not begun again. (Of what was at a page's first byte we cannot see what came
+// before.)
+inline bool frame_call_failed(const ucontext_t& frame) noexcept {
+  const auto* code = reinterpret_cast<const unsigned char*>(frame.uc_mcontext.gregs[REG_RIP]);
+  const bool seen = reinterpret_cast<uintptr_t>(code) % 4096 >= 2;
+  return frame.uc_mcontext.gregs[REG_RAX] == -EINTR && (!seen || (code[-2] == 0x0f && code[-1] == 0x05));
+}
+
 // One of the calls that wait, if it is about to be begun again, fails instead: as the kernel has it for handlers without SA_RESTART. So does
 // one that has not begun, which looks the same.
 inline void frame_end_call(ucontext_t& frame) noexcept {
