@@ -4,6 +4,8 @@
 // Contexts as in weft.h. Nothing here checks handles: a front-end has.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -47,6 +49,8 @@ WEFT_API void prefer_cpus(const int* cpus, int count);
 // The calling kernel thread becomes a ULT: worker/adopt.hpp. Whether that can be is told without the runtime too.
 WEFT_API bool may_adopt();
 WEFT_API int adopt_caller(weft_pool_t home);
+// Threads of the program's will do so: klt/program_signals.hpp. Context: before the runtime is initialised.
+WEFT_API void will_adopt();
 
 // What takes half a millisecond of weft_initialize(), and is for dumps alone, is left to the first dump, which has the thread do it that
 // begin_identities() starts. Context: before the runtime is initialised; any thread that may wait.
@@ -210,6 +214,14 @@ WEFT_API bool sleep_as_thread(uint64_t ns);
 // Another number as soon as a tick has interrupted the caller's kernel thread, or it goes on on another one: then a system call
 // that has ended with EINTR may have done so for that. 0: the caller is none of Weft's, or a section of its own. Context: any.
 WEFT_API uint64_t tick_mark();
+// The caller is in a signal handler, as far as can be told: then it may be what others wait for, and is not to wait for a worker itself, as the
+// functions around this one may. Context: any thread.
+WEFT_API bool handler_runs();
+// The caller makes a call again, whatever a tick interrupts, that has this signal mask while it waits: what it lets in goes to the caller also
+// between two of them, and to no other thread that would take it. Null: it does so no longer. Context: outside of Weft; as tick_mark().
+WEFT_API void waits_with(const sigset_t* mask);
+// Another number when one has been brought: it is pending, or its handler has run, whatever else has happened. The same context.
+WEFT_API uint32_t signals_brought();
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();

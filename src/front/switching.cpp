@@ -5,12 +5,15 @@
 #include "api/handles.hpp"
 #include "arch/pause.hpp"
 #include "front/front.hpp"
+#include "identity/identity.hpp"
 #include "klt/guard.hpp"
+#include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
 #include "pool/list_pool.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/straight.hpp"
 #include "worker/timers.hpp"
@@ -351,6 +354,18 @@ uint64_t tick_mark() {
   const uint64_t mark = tid << 32 | self->interruptions.load(std::memory_order_relaxed);
   guard_leave(worker);
   return mark;
+}
+
+bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }
+
+void waits_with(const sigset_t* mask) {
+  Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
+  if (identity != nullptr) lender_wait_mask(*identity, mask != nullptr ? kernel_set(*mask) : ~uint64_t{0});
+}
+
+uint32_t signals_brought() {
+  const Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
+  return identity != nullptr ? identity->brought.load(std::memory_order_relaxed) : 0;
 }
 
 bool interrupts_section() {

@@ -8,6 +8,7 @@
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/program_signals.hpp"
 #include "os/clock.hpp"
 #include "os/local_ranks.hpp"
 #include "os/quota.hpp"
@@ -91,6 +92,7 @@ UsableCpus usable_cpus(const Topology& topology) {
 void prefer_cpus(const int* cpus, int count) { runtime_prefer_cpus(cpus, count); }
 
 bool may_adopt() { return adopt_unsupported() == nullptr; }
+void will_adopt() { others_take_signals(true); }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 void leave_unwinder() { inspect_leaves_unwinder(keeper_ask); }
 void load_unwinder() { unwind_prepare(); }

@@ -37,10 +37,11 @@ struct Identity {
   // signals by its lender: see worker/lender_signal.hpp
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
-  Identity* next_accepts = nullptr;   // the lender, before it is in that list; then constant
+  std::atomic<uint64_t> wait_mask{~uint64_t{0}};  // the ULT: those of `mask` that the call does not let in that it waits in
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds
+  std::atomic<uint32_t> brought{0};   // its ULT: how often it has taken some, which come where it is as soon as they may
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

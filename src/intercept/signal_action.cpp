@@ -1,8 +1,5 @@
 // signal_action.cpp: sigaction() and the other functions by which programs say what becomes of a signal.
-//
-// - The lender of a thread that has become a ULT waits for what the program handles (worker/lender_signal.hpp): it is told when that
-//   changes. Else a handler that is installed later would run on whatever thread the kernel finds, and not end main's sleep.
-// - For a signal that is Weft's at present see klt/own_action.hpp.
+// For a signal that is Weft's at present see klt/own_action.hpp.
 //
 // They are called in handlers, in children of vfork() and before our constructors have run: nothing here takes a lock, or touches
 // thread-local storage but errno. Not siginterrupt(): it changes no handler; nor __sigaction(), by which Weft itself goes past these.
@@ -11,7 +8,6 @@
 #include "intercept/next.hpp"
 #include "klt/own_action.hpp"
 #include "klt/own_signal.hpp"
-#include "worker/lender_signal.hpp"
 
 using namespace weft::rt;
 
@@ -33,15 +29,11 @@ constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
   next_sigignore.get();
 }
 
-bool is_handler(Handler handler) noexcept { return handler != SIG_DFL && handler != SIG_IGN; }
-
 Handler set_ours(int signal, Handler handler, int flags) noexcept {
   struct sigaction wanted{}, was{};
   wanted.sa_handler = handler;
   wanted.sa_flags = flags;
-  if (own_action_set(next_sigaction.get(), signal, &wanted, &was) != 0) return SIG_ERR;
-  if (is_handler(handler) != is_handler(was.sa_handler)) lenders_see_action(signal);
-  return was.sa_handler;
+  return own_action_set(next_sigaction.get(), signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
 }
 
 // A stand-in's (klt/own_signal.hpp), which the program may block like any other: as the C library has it.
@@ -58,10 +50,7 @@ Handler set_and_open(int signal, Handler handler) noexcept {
 }
 
 Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
-  if (own_action_is_held(signal) && handler != SIG_ERR) return set_ours(signal, handler, flags);
-  const Handler was = next(signal, handler);
-  if (was != SIG_ERR && is_handler(was) != is_handler(handler)) lenders_see_action(signal);
-  return was;
+  return own_action_is_held(signal) && handler != SIG_ERR ? set_ours(signal, handler, flags) : next(signal, handler);
 }
 
 // As the C library's own have them.
@@ -73,16 +62,7 @@ constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NO
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
-  const auto set = [signal](const struct sigaction* to, struct sigaction* from) {
-    return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, to, from) : next_sigaction.get()(signal, to, from);
-  };
-  if (wanted == nullptr) return set(wanted, was);
-  const bool handles = is_handler(*wanted);  // before `was`, which may be the same, is written
-  struct sigaction before;
-  if (const int result = set(wanted, &before); result != 0) return result;
-  if (handles != is_handler(before)) lenders_see_action(signal);
-  if (was != nullptr) *was = before;
-  return 0;
+  return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : next_sigaction.get()(signal, wanted, was);
 }
 
 Handler signal(int signal, Handler handler) noexcept { return set(next_signal.get(), signal, handler, kLasts); }
@@ -102,9 +82,7 @@ Handler sigset(int signal, Handler handler) noexcept {
 
 int sigignore(int signal) noexcept {
   if (own_action_is_held(signal)) return set_ours(signal, SIG_IGN, 0) != SIG_ERR ? 0 : -1;
-  const int result = next_sigignore.get()(signal);
-  if (result == 0) lenders_see_action(signal);
-  return result;
+  return next_sigignore.get()(signal);
 }
 
 }  // extern "C"

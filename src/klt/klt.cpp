@@ -21,6 +21,7 @@
 #include "klt/kernel_sleep.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/program_signals.hpp"
 #include "klt/time_slice.hpp"
 #include "os/cpu_yield.hpp"
 #include "os/overflow.hpp"
@@ -156,6 +157,7 @@ void init_on_thread(Klt* klt) noexcept {
 
 // One turn of the base loop. False: told to stop.
 bool sleep_as_spare(Klt* self) noexcept {
+  take_no_signals(self);
   for (;;) {
     const uint32_t what_for = klt_sleep(self);
     if (self->state.load(std::memory_order_acquire) == KltState::kStopping) return false;
@@ -164,6 +166,7 @@ bool sleep_as_spare(Klt* self) noexcept {
     Worker* worker = self->heir_of.load(std::memory_order_acquire);
     if (worker != nullptr && block_inherit(self, worker)) break;
   }
+  take_signals(self);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   return true;
 }

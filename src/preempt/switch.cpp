@@ -92,13 +92,15 @@ void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexc
   fp_restore(unit_owns(unit->host, own::kFp) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
 }
 
-// The tick's signal is blocked in its handler; which others the ULT has blocked is in the frame. The KLT goes on with those
-// that it was made with.
-void restore_mask(Klt* self) noexcept {
-  self->native_mask = self->signal_mask;
-  self->program_mask.store(self->signal_mask, std::memory_order_relaxed);
-  constexpr size_t kBytes = sizeof self->signal_mask;  // as much as the kernel knows of a sigset_t
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &self->signal_mask, nullptr, kBytes);
+// Signals are blocked in the tick's handler; which ones the ULT has blocked is in the frame. With an identity it has them blocked until it is
+// off the KLT; else the KLT goes on with those that it was made with.
+void restore_mask(Klt* self, const Unit* unit) noexcept {
+  if (!unit_owns(unit->host, own::kIdentity)) {
+    self->native_mask = self->signal_mask;
+    self->program_mask.store(self->signal_mask, std::memory_order_relaxed);
+  }
+  const uint64_t mask = self->program_mask.load(std::memory_order_relaxed);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);  // as much as the kernel knows of a sigset_t
 }
 
 bool deadline_has_come(const Worker* worker) noexcept {
@@ -123,7 +125,7 @@ void push_preempted(Worker* worker, Unit* unit, void*) {
 void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept {
   if (frame != nullptr) {
     restore_fp(worker, unit, frame);
-    restore_mask(self);
+    restore_mask(self, unit);
   }
   count(worker->stats.signal_yields);
   if (deadline_has_come(worker)) let_scheduler_look(worker);

@@ -157,11 +157,6 @@ void leave_signals(Identity* identity) noexcept {
   unit_signals_leave(*identity);
 }
 
-void change_signal_mask(Klt* self, uint64_t mask) noexcept {
-  self->program_mask.store(mask, std::memory_order_relaxed);
-  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
-}
-
 void enter_own_state(Worker* worker, const Unit* host) noexcept {
   const uint8_t what = host->cold.own;
   if ((what & own::kFp) != 0) {

@@ -3,6 +3,7 @@
 
 #include "arch/thread_pointer.hpp"
 #include "identity/identity.hpp"
+#include "klt/program_signals.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -35,25 +36,25 @@ int identity_get_name(char* name, size_t size) noexcept;
   return (identity.signals.load(std::memory_order_relaxed) | identity.in_hand.load(std::memory_order_relaxed)) != 0;
 }
 
-// The calling KLT's thread blocks these from here on.
-[[gnu::noinline]] void change_signal_mask(Klt* self, uint64_t mask) noexcept;
-[[gnu::always_inline]] inline void have_signal_mask(Klt* self, uint64_t mask) noexcept {
-  if (__builtin_expect(self->program_mask.load(std::memory_order_relaxed) != mask, 0)) change_signal_mask(self, mask);
-}
+// The KLT is about to take signals again that this ULT, which has let go, has blocked: those that the KLT has been sent for it are its own.
+[[gnu::noinline]] void leave_pending(const Klt* self, uint64_t mask, Identity& left) noexcept;
 
 // No handler runs with the thread-local variables of one that has blocked the signal. To read the thread pointer costs a hundredth of
-// writing it.
-[[gnu::always_inline]] inline void be_on(const Identity& identity) noexcept {
+// writing it. `left`: who has just let go; null: nobody.
+[[gnu::always_inline]] inline void be_on(const Identity& identity, Identity* left = nullptr) noexcept {
   Klt* self = klt_self();
   const uint64_t mask = identity.mask.load(std::memory_order_relaxed), before = self->program_mask.load(std::memory_order_relaxed);
+  if (__builtin_expect(left != nullptr && (before & ~mask) != 0, 0)) leave_pending(self, mask, *left);
   have_signal_mask(self, before | mask);
   if (thread_pointer() != identity.thread_pointer) thread_pointer_set(identity.thread_pointer);
   have_signal_mask(self, mask);
 }
-[[gnu::always_inline]] inline void be_native() noexcept {
-  thread_pointer_set(klt_thread_pointer());
+[[gnu::always_inline]] inline void be_native(Identity& left) noexcept {
   Klt* self = klt_self();
-  have_signal_mask(self, self->native_mask);
+  const uint64_t mask = self->native_mask;
+  if (__builtin_expect((self->program_mask.load(std::memory_order_relaxed) & ~mask) != 0, 0)) leave_pending(self, mask, left);
+  thread_pointer_set(klt_thread_pointer());
+  have_signal_mask(self, mask);
 }
 
 [[gnu::always_inline]] inline void put_on_identity(const Unit* host) noexcept {
@@ -74,7 +75,7 @@ int identity_get_name(char* name, size_t size) noexcept;
 }
 [[gnu::always_inline]] inline void take_off_identity(const Unit* host) noexcept {
   let_go_of_identity(host);
-  be_native();
+  be_native(*host->identity);
   san::identity_changed(host->stack->low, host->stack->usable());
 }
 

@@ -4,6 +4,7 @@
 #include "arch/pause.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/program_signals.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr unsigned kLooksPerClock = 8;          // the clock costs 25 ns
 constexpr uint64_t kLookOnNs = 2000;            // between two offers of the CPU
+constexpr uint64_t kStillTakesNs = 5000;        // signals, while it looks round: to change the mask costs 0.1 µs
 constexpr uint64_t kTrimPeriodNs = 100'000'000;  // memory that nobody wanted for so long can go
 constexpr uint64_t kFirstLookNs = 1'000'000'000;  // nothing that runs leaves all workers asleep for so long
 
@@ -277,6 +279,7 @@ bool sleep_until_woken(Worker* worker, bool thief, F&& finds) noexcept {
     if (others) membarrier_all();
   }
   const bool something = finds() || (thief && !lanes_empty(worker));
+  if (!something) take_no_signals(klt_self());
   const bool due = !something && !sleep_watching(worker);
   const bool alone = (something || due) && retract(worker, thief);
   // It may have watched, or have been woken to do so: if it goes on to run something, somebody else has to.
@@ -306,8 +309,10 @@ bool looks_on(Worker* worker, uint64_t* end) noexcept {
 // True: *unit, or an order for this worker, has come.
 bool spin_for(Search& search, Unit** unit) noexcept {
   uint64_t now = now_ns();
+  const uint64_t takes_none = now + kStillTakesNs;
   search.worker->looks_since = 0;
   for (uint64_t end = end_of_spin(search.worker, now);; now = now_ns()) {
+    if (now >= takes_none) take_no_signals(klt_self());
     rest_if_closed(klt_self());
     timers_poll_all(search.worker, now);
     for (unsigned i = 0; i < kLooksPerClock; ++i) {
@@ -331,6 +336,7 @@ void idle_user(Worker* worker, Sched* sched) noexcept {
     cpu_pause();
   }
   worker->alarmed = !sleep_until_woken(worker, false, [&] { return has_orders(worker) || !own_pools_empty(sched); });
+  take_signals(klt_self());
 }
 
 void idle_suspended(Worker* worker, Sched* sched) noexcept {
@@ -339,6 +345,7 @@ void idle_suspended(Worker* worker, Sched* sched) noexcept {
   worker->alarmed = !sleep_until_woken(worker, false, [&] {
     return !is_suspended(worker) || has_orders(worker) || suspended_finds(worker, sched);
   });
+  take_signals(klt_self());
 }
 
 namespace {
@@ -363,7 +370,9 @@ bool would_look_for_inbox(const Worker* worker) noexcept {
          own_pools_empty(worker->sched) && !runtime.idle_sleeps_at_once.load(std::memory_order_relaxed);
 }
 
-Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
+namespace {
+
+Unit* look_and_sleep(Worker* worker, Sched* sched, bool spin) noexcept {
   if (spin && worker->expects_inbox) {
     if (Unit* unit = wait_for_inbox(worker, sched)) return unit;
   }
@@ -394,6 +403,14 @@ Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
     }
     slept = true;
   }
+}
+
+}  // namespace
+
+Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept {
+  Unit* unit = look_and_sleep(worker, sched, spin);
+  take_signals(klt_self());
+  return unit;
 }
 
 void wake_worker(Worker* worker) noexcept { wake_if_asleep(worker); }

@@ -1,5 +1,6 @@
 #include "worker/lender_signal.hpp"
 
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -10,9 +11,10 @@
 #include "identity/lender.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 #include "os/cpu_yield.hpp"
-#include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
+#include "worker/identity.hpp"
 #include "worker/signal_stack.hpp"
 
 // What a lender runs, while the ULT may run elsewhere with the same thread-local storage: not instrumented, and without any call of the
@@ -160,13 +162,18 @@ WEFT_ON_LENDER void deliver(Identity& identity, int signal) noexcept {
   }
 }
 
+// A call that it waits in may let some in.
+WEFT_ON_LENDER uint64_t blocked(const Identity& identity) noexcept {
+  return identity.mask.load(std::memory_order_acquire) & identity.wait_mask.load(std::memory_order_acquire);
+}
+
 // Those of lender_send() that the ULT has not blocked: those stay pending.
 WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
   if (identity.sent.load(std::memory_order_acquire) == 0) return;
   identity.looking.store(true, std::memory_order_seq_cst);
   fence_all();
   const bool gone = identity.unit.load(std::memory_order_acquire) == nullptr;
-  const uint64_t open = gone ? ~uint64_t{0} : ~identity.mask.load(std::memory_order_acquire);
+  const uint64_t open = gone ? ~uint64_t{0} : ~blocked(identity);
   const uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
   const timespec no_time{};
   for (;;) {
@@ -188,34 +195,41 @@ struct Action {
   uint64_t mask;
 };
 
-WEFT_ON_LENDER bool is_handled(int signal) noexcept {
-  Action now{};
-  if (system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes) != 0) return false;
-  return now.handler != SIG_DFL && now.handler != SIG_IGN && !own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler));
-}
-
-// What comes of the ULT's own doing comes where it is.
-constexpr uint64_t kFaults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
-constexpr int kFirstForPrograms = 34;  // below it, from 32 on, the C library's own
-
-// What the program handles, and has not blocked; and our call. What it does not handle is the kernel's, whoever takes it.
+// What the program has not blocked; and our call.
 WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
-  uint64_t set = 0;
-  for (int signal = 1; signal <= 64; ++signal) {
-    const bool c_librarys = signal >= 32 && signal < kFirstForPrograms;
-    if (!c_librarys && is_handled(signal)) set |= signal_bit(signal);
-  }
-  return (set & ~identity.mask.load(std::memory_order_acquire) & ~kFaults) | own_signals_mask();
+  return (kProcessSignals & ~blocked(identity)) | own_signals_mask();
 }
 
-// Those that accept anything; they stay. Linked by Identity::next_accepts.
-constinit std::atomic<Identity*> accepting{nullptr};
+// Here, and not where it was sent to: what it stops or ends is the process. One that is ignored, or that a debugger keeps, does nothing.
+WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
+  const uint64_t one = signal_bit(signal);
+  make_pending(identity, signal);
+  system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, word(&one), 0, kMaskBytes);
+  lender_block_signals();
+}
 
-// Before it looks at the handlers: whoever installs one later finds it here.
-WEFT_ON_LENDER void begin_accepting(Identity& identity) noexcept {
-  identity.next_accepts = accepting.load(std::memory_order_relaxed);
-  // Release, pairs with the acquire in lenders_see_action(). Sequentially consistent: before the look.
-  while (!accepting.compare_exchange_weak(identity.next_accepts, &identity, std::memory_order_seq_cst, std::memory_order_relaxed)) continue;
+// The ULT has blocked it meanwhile, maybe before it was sent: pending again, at this thread or for the whole process.
+WEFT_ON_LENDER void put_back(Identity& identity, int signal) noexcept {
+  if (identity.info.si_code == SI_TKILL) {
+    make_pending(identity, signal);
+    identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
+  } else if (system_call(SYS_rt_sigqueueinfo, process(), signal, word(&identity.info), 0) != 0) {
+    system_call(SYS_kill, process(), signal, 0, 0);  // what it says is for the kernel alone to send, or for the main thread
+  }
+}
+
+// One that has been taken from what is pending here. What the program does with it is asked only now.
+WEFT_ON_LENDER void take_for_process(Identity& identity, int signal) noexcept {
+  if ((signal_bit(signal) & own_signals_mask()) != 0) return;
+  if ((signal_bit(signal) & blocked(identity)) != 0) return put_back(identity, signal);
+  Action now{};
+  system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes);
+  if (own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return;
+  // In a call that lets it in the ULT may be waiting for just this one.
+  const bool let_in = (signal_bit(signal) & identity.mask.load(std::memory_order_acquire)) != 0;
+  const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN;
+  if (!handled && !let_in) return act_by_default(identity, signal);
+  deliver(identity, signal);
 }
 
 // Wherever it sleeps.
@@ -243,23 +257,62 @@ WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
 }
 
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept {
-  if (identity.mask.exchange(mask, std::memory_order_acq_rel) == mask) return;
-  call_up(identity);
+  if (identity.mask.exchange(mask, std::memory_order_acq_rel) != mask) call_up(identity);
 }
 
-void lenders_see_action(int signal) noexcept {
-  if (signal <= 0 || signal > 64 || (signal_bit(signal) & kFaults) != 0) return;
-  for (Identity* identity = accepting.load(std::memory_order_acquire); identity != nullptr; identity = identity->next_accepts) {
-    call_up(*identity);
-  }
+void lender_wait_mask(Identity& identity, uint64_t mask) noexcept {
+  if (identity.wait_mask.exchange(mask, std::memory_order_acq_rel) != mask) call_up(identity);
 }
-
-void lenders_forget() noexcept { accepting.store(nullptr, std::memory_order_relaxed); }
 
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
   const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
   if (result == 0) call_for(to, info.si_signo);
   return static_cast<int>(-result);
+}
+
+namespace {
+
+// Of the calling thread alone, not what the process has been sent; as the kernel has a set.
+WEFT_ON_LENDER uint64_t pending_here() noexcept {
+  constexpr char kName[] = "\nSigPnd:\t";
+  char text[4096];
+  const long fd = system_call(SYS_openat, AT_FDCWD, word("/proc/thread-self/status"), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return 0;
+  const long size = system_call(SYS_read, fd, word(text), sizeof text, 0);
+  system_call(SYS_close, fd, 0, 0, 0);
+  long at = 0, known = 0;
+  while (at < size && kName[known] != '\0') known = text[at++] == kName[known] ? known + 1 : 0;
+  uint64_t set = 0;
+  for (; at < size && text[at] != '\n'; ++at) set = set << 4 | static_cast<uint64_t>(text[at] <= '9' ? text[at] - '0' : text[at] - 'a' + 10);
+  return set;
+}
+
+}  // namespace
+
+WEFT_ON_LENDER void leave_pending(const Klt* self, uint64_t mask, Identity& left) noexcept {
+  const uint64_t opens = self->program_mask.load(std::memory_order_relaxed) & ~mask;
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
+  if ((pending & opens) == 0) return;
+  const timespec no_time{};
+  while (const uint64_t own = pending_here() & opens) {
+    const uint64_t first = own & -own;
+    siginfo_t info;
+    if (system_call(SYS_rt_sigtimedwait, word(&first), word(&info), word(&no_time), kMaskBytes) <= 0) return;
+    // What it says is for the kernel alone to send to another thread.
+    if (lender_queue(left, info) != 0) lender_send(left, info.si_signo);
+  }
+}
+
+void lender_give_back(Identity& identity, uint64_t set) noexcept {
+  if (!own_signal_has_courier()) return;
+  const uint64_t before = identity.wait_mask.load(std::memory_order_relaxed);
+  lender_wait_mask(identity, before & ~set);
+  while ((identity.sent.load(std::memory_order_seq_cst) & set) != 0 || identity.looking.load(std::memory_order_seq_cst)) {
+    call_up(identity);
+    cpu_yield();
+  }
+  lender_wait_mask(identity, before);
 }
 
 void lender_settle(Identity& identity) noexcept {
@@ -284,12 +337,11 @@ WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
 WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   // Nothing can be brought to the ULT where it runs: what is sent to the process is for other threads, as long as they take it.
   if (!own_signal_has_courier()) lender_serve(identity);
-  begin_accepting(identity);
   for (;;) {
     deliver_sent(identity);
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
-    if (signal > 0 && (signal_bit(static_cast<int>(signal)) & own_signals_mask()) == 0) deliver(identity, static_cast<int>(signal));
+    if (signal > 0) take_for_process(identity, static_cast<int>(signal));
   }
 }
 

@@ -23,7 +23,9 @@
 //
 // A thread of the program's that has become a ULT can be reached by the kernel's number of its thread (tgkill()), by which Go's runtime
 // preempts, and profilers' timers; and the main thread is the first one that the kernel asks to take what is sent to the process. So
-// its lender, which is that thread, accepts what the program handles and the ULT has not blocked. It looks again when either changes.
+// its lender, which is that thread, accepts all that the ULT has not blocked, and looks again when that changes. What the program handles
+// it brings to the ULT; for what it does not handle it sends it to itself again, and lets it come.
+// Rejected: to leave open what has no handler. When one is installed it may be called here, beside the ULT and with its thread-local storage.
 //
 // tests/model/lender_signal.pml is this.
 #pragma once
@@ -39,15 +41,15 @@ void lender_send(Identity& to, int signal) noexcept;
 int lender_queue(Identity& to, siginfo_t& info) noexcept;
 // The caller's: it blocks others from here on, as the kernel has a set.
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept;
+// The caller waits in a call, again and again, that blocks these alone: what it lets in is brought to where the caller is, and is pending there
+// between two of them. All ones: it does so no longer.
+void lender_wait_mask(Identity& identity, uint64_t mask) noexcept;
+// The caller's: what its lender has of these, since it has blocked them, becomes pending where the caller is. Guard down.
+void lender_give_back(Identity& identity, uint64_t set) noexcept;
 // The ULT lets go of its identity, or has taken what was in hand: the lender looks again. The same.
 void lender_call(Identity& identity) noexcept;
 // The ULT has let go of it for good: until nobody has to do with it. What was sent to it is dropped.
 void lender_settle(Identity& identity) noexcept;
-
-// The program has installed a handler for it, or taken it away. Async-signal-safe; touches nothing of the thread's.
-void lenders_see_action(int signal) noexcept;
-// In a forked child: they have stayed behind.
-void lenders_forget() noexcept;
 
 // As lender_serve(), of a thread of the program's.
 [[noreturn]] void lender_serve_adopted(Identity& identity) noexcept;

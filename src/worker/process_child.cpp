@@ -15,12 +15,12 @@
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/program_signals.hpp"
 #include "os/membarrier.hpp"
 #include "os/overflow.hpp"
 #include "unit/local.hpp"
 #include "unit/stack.hpp"
 #include "worker/bell.hpp"
-#include "worker/lender_signal.hpp"
 #include "worker/pool_hold.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/process_fork.hpp"
@@ -231,7 +231,7 @@ void process_become_child(Klt* self, bool inside) noexcept {
   bell_forget();
   spare_maker_forget();
   identity_forget();
-  lenders_forget();
+  others_take_signals(false);
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

@@ -28,11 +28,12 @@ namespace weft::rt {
   if constexpr (san::kOwnThreadLocals) {
     if (unit_is(unit, flag::kOwnState)) take_off_identity(unit);
   } else {
-    if (unit_is(unit, flag::kOwnState)) let_go_of_identity(unit);
+    Identity* left = unit_is(unit, flag::kOwnState) ? unit->identity : nullptr;
+    if (left != nullptr) let_go_of_identity(unit);
     if (unit_is(next, flag::kOwnState)) {
-      be_on(*next->identity);
-    } else if (unit_is(unit, flag::kOwnState)) {
-      be_native();
+      be_on(*next->identity, left);
+    } else if (left != nullptr) {
+      be_native(*left);
     }
   }
   switch_directly(worker, unit, next);

@@ -217,7 +217,9 @@ uint64_t take() noexcept {
   for (uint64_t rest = noted; rest != 0; rest &= rest - 1) {
     syscall(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1);
   }
-  return noted | take_from_lender(*identity);
+  const uint64_t all = noted | take_from_lender(*identity);
+  if (all != 0) identity->brought.fetch_add(1, std::memory_order_relaxed);
+  return all;
 }
 
 // As the program wants it: what our own handler has interrupted would be begun again.

@@ -225,6 +225,7 @@ bool start() {
   if (weft_initialized() || (on_main && !front::may_adopt())) {
     initialize_here(rt::cpu_now());
   } else {
+    front::will_adopt();
     initialize_by_keeper();
     // As the primary ULT it would have a kernel thread that nobody else may use: with preemption each of its waits would change
     // the kernel thread.

@@ -20,6 +20,7 @@
 #include "export.hpp"
 #include "front/front.hpp"
 #include "os/clock.hpp"
+#include "os/signal_mask.hpp"
 
 namespace weft::omp {
 namespace {
@@ -78,6 +79,50 @@ auto whole(Call call) {
   return whole(call, call);
 }
 
+// A call with a signal mask of its own (null: none). What that lets in is for who waits, between two calls, too, and ends the wait, even where a
+// tick comes with it.
+class MaskedWait {
+ public:
+  explicit MaskedWait(const sigset_t* mask) noexcept : mask_(mask) {}
+  MaskedWait(const MaskedWait&) = delete;
+  MaskedWait& operator=(const MaskedWait&) = delete;
+  ~MaskedWait() {
+    const int error = errno;
+    if (said_) front::waits_with(nullptr);
+    errno = error;
+  }
+
+  template <class First, class Again>
+  auto whole(First first, Again again) {
+    if (mask_ == nullptr) return omp::whole(first, again);
+    if (front::handler_runs()) return first();
+    uint64_t mark = front::tick_mark();
+    const uint32_t brought = front::signals_brought();
+    auto result = first();
+    while (mark != 0 && result == -1 && errno == EINTR) {
+      const uint64_t now = front::tick_mark();
+      const bool ticks_only = now != mark && front::signals_brought() == brought;
+      errno = EINTR;
+      if (!ticks_only && !is_let_in()) break;
+      mark = now;
+      if (!said_) front::waits_with(mask_);
+      said_ = true;
+      result = again();
+    }
+    return result;
+  }
+
+ private:
+  // Its handler runs in the next call.
+  bool is_let_in() const noexcept {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && (rt::kernel_set(pending) & ~rt::kernel_set(*mask_)) != 0;
+  }
+
+  const sigset_t* mask_;
+  bool said_ = false;
+};
+
 constinit Next<int(pollfd*, nfds_t, int)> next_poll{"poll"};
 constinit Next<int(pollfd*, nfds_t, const timespec*, const sigset_t*)> next_ppoll{"ppoll"};
 constinit Next<int(int, fd_set*, fd_set*, fd_set*, timeval*)> next_select{"select"};
@@ -88,6 +133,8 @@ constinit Next<int(sem_t*, const timespec*)> next_sem_timedwait{"sem_timedwait"}
 constinit Next<int(sem_t*, clockid_t, const timespec*)> next_sem_clockwait{"sem_clockwait"};
 constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedwait{"sigtimedwait"};
 constinit Next<int(const sigset_t*, siginfo_t*)> next_sigwaitinfo{"sigwaitinfo"};
+constinit Next<int(const sigset_t*)> next_sigsuspend{"sigsuspend"};
+constinit Next<int()> next_pause{"pause"};
 constinit Next<ssize_t(int, void*, size_t, int)> next_recv{"recv"};
 constinit Next<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> next_recvfrom{"recvfrom"};
 constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
@@ -103,6 +150,8 @@ constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
   next_sem_clockwait.get();
   next_sigtimedwait.get();
   next_sigwaitinfo.get();
+  next_sigsuspend.get();
+  next_pause.get();
   next_recv.get();
   next_recvfrom.get();
   next_recvmsg.get();
@@ -142,8 +191,8 @@ WEFT_OMP_API int poll(pollfd* files, nfds_t n, int milliseconds) {
 WEFT_OMP_API int ppoll(pollfd* files, nfds_t n, const timespec* time, const sigset_t* mask) {
   const Until until(time);
   timespec left;
-  return whole([&] { return next_ppoll.get()(files, n, time, mask); },
-               [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
+  return MaskedWait(mask).whole([&] { return next_ppoll.get()(files, n, time, mask); },
+                    [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
 }
 
 // The kernel writes what is left into `time`, and nothing into the sets.
@@ -154,8 +203,8 @@ WEFT_OMP_API int select(int n, fd_set* in, fd_set* out, fd_set* other, timeval* 
 WEFT_OMP_API int pselect(int n, fd_set* in, fd_set* out, fd_set* other, const timespec* time, const sigset_t* mask) {
   const Until until(time);
   timespec left;
-  return whole([&] { return next_pselect.get()(n, in, out, other, time, mask); },
-               [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
+  return MaskedWait(mask).whole([&] { return next_pselect.get()(n, in, out, other, time, mask); },
+                    [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
 }
 
 WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
@@ -166,8 +215,8 @@ WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int millisec
 
 WEFT_OMP_API int epoll_pwait(int set, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
   const Until until(milliseconds);
-  return whole([&] { return next_epoll_pwait.get()(set, events, most, milliseconds, mask); },
-               [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
+  return MaskedWait(mask).whole([&] { return next_epoll_pwait.get()(set, events, most, milliseconds, mask); },
+                    [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
 }
 
 WEFT_OMP_API int sem_timedwait(sem_t* semaphore, const timespec* end) {
@@ -188,6 +237,13 @@ WEFT_OMP_API int sigtimedwait(const sigset_t* set, siginfo_t* info, const timesp
 WEFT_OMP_API int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
   return whole([&] { return next_sigwaitinfo.get()(set, info); });
 }
+
+WEFT_OMP_API int sigsuspend(const sigset_t* mask) {
+  const auto call = [&] { return next_sigsuspend.get()(mask); };
+  return MaskedWait(mask).whole(call, call);
+}
+
+WEFT_OMP_API int pause() { return weft::front::handler_runs() ? next_pause.get()() : whole(next_pause.get()); }
 
 WEFT_OMP_API ssize_t recv(int fd, void* to, size_t bytes, int flags) {
   return receive(fd, [&] { return next_recv.get()(fd, to, bytes, flags); });

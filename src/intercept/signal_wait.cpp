@@ -1,0 +1,66 @@
+// signal_wait.cpp: sigwait() and its kin by a ULT, and sigpending(). What it has blocked and has been sent by its pthread_t, or the number of its
+// thread, while it was on no KLT, or has since left the one where it came, is pending at its lender.
+#include <pthread.h>
+#include <signal.h>
+
+#include "identity/identity.hpp"
+#include "intercept/next.hpp"
+#include "klt/klt.hpp"
+#include "os/signal_mask.hpp"
+#include "worker/lender_signal.hpp"
+
+using namespace weft::rt;
+
+namespace {
+
+constinit Next<int(const sigset_t*, int*)> next_sigwait{"sigwait"};
+constinit Next<int(const sigset_t*, siginfo_t*)> next_sigwaitinfo{"sigwaitinfo"};
+constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedwait{"sigtimedwait"};
+constinit Next<int(sigset_t*) noexcept> next_sigpending{"sigpending"};
+
+[[gnu::constructor]] void find_next() noexcept {
+  next_sigwait.get();
+  next_sigwaitinfo.get();
+  next_sigtimedwait.get();
+  next_sigpending.get();
+}
+
+Identity* identity_of_caller() noexcept { return klt_register_valid() ? identity_of(pthread_self()) : nullptr; }
+
+void ask_lender(const sigset_t* set) noexcept {
+  Identity* identity = identity_of_caller();
+  if (identity == nullptr || set == nullptr) return;
+  const uint64_t asked = identity->sent.load(std::memory_order_acquire) & kernel_set(*set);
+  if (__builtin_expect(asked != 0, 0) && !klt_is_inside(klt_self())) lender_give_back(*identity, asked);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int sigwait(const sigset_t* set, int* signal) {
+  ask_lender(set);
+  return next_sigwait.get()(set, signal);
+}
+
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  ask_lender(set);
+  return next_sigwaitinfo.get()(set, info);
+}
+
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
+  ask_lender(set);
+  return next_sigtimedwait.get()(set, info, time);
+}
+
+int sigpending(sigset_t* set) noexcept {
+  const int result = next_sigpending.get()(set);
+  const Identity* identity = result == 0 ? identity_of_caller() : nullptr;
+  const uint64_t more = identity != nullptr ? identity->sent.load(std::memory_order_acquire) : 0;
+  for (uint64_t rest = more; rest != 0; rest &= rest - 1) sigaddset(set, __builtin_ctzll(rest) + 1);
+  return result;
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

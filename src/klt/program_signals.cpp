@@ -1,0 +1,24 @@
+#include "klt/program_signals.hpp"
+
+#include <sys/syscall.h>
+
+#include "arch/system_call.hpp"
+
+namespace weft::rt {
+namespace {
+constinit std::atomic<bool> others_take{false};
+}
+
+void change_signal_mask(Klt* self, uint64_t mask) noexcept {
+  self->program_mask.store(mask, std::memory_order_relaxed);
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
+}
+
+void others_take_signals(bool do_so) noexcept { others_take.store(do_so, std::memory_order_relaxed); }
+
+uint64_t signals_of_others() noexcept {
+  const uint64_t own = own_signals_mask();
+  return others_take.load(std::memory_order_relaxed) && own != 0 ? kProcessSignals & ~own & ~signal_bit(kStandIn) : 0;
+}
+
+}  // namespace weft::rt

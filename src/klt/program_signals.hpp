@@ -1,0 +1,34 @@
+// program_signals.hpp: which signals of the program's a KLT's thread takes.
+//
+// While an identity is on it: those that this one has not blocked. Else what was open in the thread that made it, as in any thread, as long
+// as it runs something. Where threads of the program's are there to take what the process is sent (worker/lender_signal.hpp), one that has
+// nothing to run takes none: what they all have blocked stays pending until one of them waits for it.
+#pragma once
+
+#include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "os/signal_mask.hpp"
+
+namespace weft::rt {
+
+// What comes of a thread's own doing; cancellation and setuid(); and what is left for everybody to take.
+inline constexpr uint64_t kFaultSignals =
+    signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) | signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
+inline constexpr uint64_t kCLibrarySignals = signal_bit(32) | signal_bit(33);
+inline constexpr uint64_t kProcessSignals = ~(kFaultSignals | kCLibrarySignals);
+
+// The calling KLT's thread blocks these from here on.
+[[gnu::noinline]] void change_signal_mask(Klt* self, uint64_t mask) noexcept;
+[[gnu::always_inline]] inline void have_signal_mask(Klt* self, uint64_t mask) noexcept {
+  if (__builtin_expect(self->program_mask.load(std::memory_order_relaxed) != mask, 0)) change_signal_mask(self, mask);
+}
+
+// Others take them: from before there is a KLT that sleeps. Without a courier nobody could bring a ULT what it handles: then they do not.
+void others_take_signals(bool do_so) noexcept;
+[[gnu::noinline]] uint64_t signals_of_others() noexcept;  // as the kernel has a set
+
+// While it has nothing to run. By itself, with no identity on it.
+inline void take_no_signals(Klt* self) noexcept { have_signal_mask(self, self->native_mask | signals_of_others()); }
+inline void take_signals(Klt* self) noexcept { have_signal_mask(self, self->native_mask); }
+
+}  // namespace weft::rt
