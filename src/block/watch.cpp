@@ -53,10 +53,18 @@ const char* map_ring(int fd, const char* place) noexcept {
   return ring == MAP_FAILED ? nullptr : static_cast<const char*>(ring);
 }
 
+// Not one of the lowest numbers, which programs go by: they close 0, 1 or 2, and the file that they open next is to have that.
 int open_stat(int tid) noexcept {
+  constexpr int kFirst = 768;  // of 1024, most often
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-  return open(path, O_RDONLY | O_CLOEXEC);
+  const int low = open(path, O_RDONLY | O_CLOEXEC);
+  if (low < 0) return low;
+  int high = fcntl(low, F_DUPFD_CLOEXEC, kFirst);
+  if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (high < 0) return low;
+  close(low);
+  return high;
 }
 
 void keep(KeptFile& file, int fd) noexcept {
@@ -145,6 +153,15 @@ Sight look_at_stat(int fd, int tid) noexcept {
   return {asleep, 0, asleep ? cpu_ns_of(tid) : 0};
 }
 
+// The program has closed it, or there were too many open files: now, maybe, there are not. -1: there still are, or somebody is at it.
+int opened_again(const Klt* klt) noexcept {
+  const KltWatch& watch = klt->watch;
+  if (!watch.opened.load(std::memory_order_acquire) || watch.opens_again.exchange(true, std::memory_order_acquire)) return -1;
+  put(watch.stat, open_stat(klt->tid.load(std::memory_order_relaxed)));
+  watch.opens_again.store(false, std::memory_order_release);
+  return ours(watch.stat);
+}
+
 bool granted(BlockRung rung) noexcept {
   const auto tid = static_cast<int>(syscall(SYS_gettid));
   KltWatch watch;
@@ -200,14 +217,18 @@ void watch_close(Klt* klt, bool mapped) noexcept {
 
 Sight watch_look(const Klt* klt) noexcept {
   Sight sight;
+  bool recorded = true;
   if (const auto* state = klt->watch.state.load(std::memory_order_acquire)) {
     sight = bpf_look(*state);
   } else if (const char* ring = klt->watch.ring.load(std::memory_order_acquire)) {
     sight = look_at_ring(ring);
+  } else {
+    recorded = false;
   }
   // Nothing is recorded: the thread has neither left its core nor got one since it was opened.
   if (sight.stamp != 0) return sight;
-  const int fd = ours(klt->watch.stat);
+  int fd = ours(klt->watch.stat);
+  if (fd < 0 && !recorded) fd = opened_again(klt);
   return fd >= 0 ? look_at_stat(fd, klt->tid.load(std::memory_order_relaxed)) : Sight{};
 }
 
