@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "arch/klt_register.hpp"
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 
@@ -29,9 +30,12 @@ bool inherits_priority(const pthread_mutex_t* mutex) noexcept {
   return (__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & kInheritsPriority) != 0;
 }
 
+// Also one that has been a thread of the program's. Where its lender handles a signal in its place that thread locks.
+bool is_ult() noexcept { return klt_register_valid() && identity_of(pthread_self()) != nullptr; }
+
 template <auto& kNext, class... Deadline>
 [[gnu::noinline]] int lock_slowly(pthread_mutex_t* mutex, Deadline... deadline) noexcept {
-  return inherits_priority(mutex) && identity_is(pthread_self()) ? ENOTSUP : kNext.get()(mutex, deadline...);
+  return inherits_priority(mutex) && is_ult() ? ENOTSUP : kNext.get()(mutex, deadline...);
 }
 
 // What every lock of a mutex costs: a compare and a jump.

@@ -1,10 +1,12 @@
 // thread.cpp: what means a thread by its pthread_t. One that is a lender's is a ULT's.
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -67,6 +69,43 @@ int queue_to_calling_klt(siginfo_t& info) noexcept {
   return error;
 }
 
+// As the C library does it for another thread than the calling one.
+class NameFile {
+ public:
+  NameFile(const Identity& identity, int flags) noexcept {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/comm", identity.tid);
+    fd_ = open(path, flags | O_CLOEXEC);
+  }
+  NameFile(const NameFile&) = delete;
+  NameFile& operator=(const NameFile&) = delete;
+  ~NameFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+constexpr size_t kKernelsName = 16;  // with its end
+
+int adopted_set_name(const Identity& identity, const char* name) noexcept {
+  const size_t length = std::strlen(name);
+  if (length >= kKernelsName) return ERANGE;
+  const NameFile file(identity, O_RDWR);
+  return file.fd() >= 0 && write(file.fd(), name, length) == static_cast<ssize_t>(length) ? 0 : errno;
+}
+
+int adopted_get_name(const Identity& identity, char* name, size_t size) noexcept {
+  if (size < kKernelsName) return ERANGE;
+  const NameFile file(identity, O_RDONLY);
+  const ssize_t length = file.fd() >= 0 ? read(file.fd(), name, size) : -1;  // ends with a newline
+  if (length <= 0) return errno;
+  name[length - 1] = '\0';
+  return 0;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -105,14 +144,17 @@ int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock, const
   return identity_is(thread) ? EINVAL : next_clockjoin.get()(thread, result, clock, deadline);
 }
 
+// Of one that has become a ULT the thread has the name, as tools show it: to the C library the calling one would be the KLT's.
 int pthread_setname_np(pthread_t thread, const char* name) noexcept {
-  if (!identity_is(thread)) return next_setname.get()(thread, name);
-  return is_calling(thread) ? identity_set_name(name) : ENOTSUP;
+  if (identity_is(thread)) return is_calling(thread) ? identity_set_name(name) : ENOTSUP;
+  const Identity* own = is_calling(thread) ? identity_of(thread) : nullptr;
+  return own != nullptr ? adopted_set_name(*own, name) : next_setname.get()(thread, name);
 }
 
 int pthread_getname_np(pthread_t thread, char* name, size_t size) noexcept {
-  if (!identity_is(thread)) return next_getname.get()(thread, name, size);
-  return is_calling(thread) ? identity_get_name(name, size) : ENOTSUP;
+  if (identity_is(thread)) return is_calling(thread) ? identity_get_name(name, size) : ENOTSUP;
+  const Identity* own = is_calling(thread) ? identity_of(thread) : nullptr;
+  return own != nullptr ? adopted_get_name(*own, name, size) : next_getname.get()(thread, name, size);
 }
 
 // Not noexcept: the C library unwinds the thread's stack through here.

@@ -165,6 +165,7 @@ void initialize_by_keeper() {
 
 // In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone.
 Thread* forking = nullptr;
+int forked_at = 0;  // its place
 
 void before_fork() {
   forking = this_thread_if_any();
@@ -184,6 +185,7 @@ void after_fork_child() {
     forking->unit = weft_initialized() ? weft_self() : nullptr;
     forking->kept = nullptr;
     forking->kept_at = -1;
+    forked_at = std::max(forking->member->place, 0);
     for (Member* member = forking->member; member != nullptr; member = member->outer) {
       member->team->n = 1;
       member->inner = nullptr;
@@ -207,8 +209,7 @@ void after_fork_child() {
 // As their parent's were.
 void bind_workers() {
   if (!places_bind() || !begun_here) return;
-  const int place = forking != nullptr ? std::max(forking->member->place, 0) : 0;
-  const std::vector<int> cpus = cpus_for_workers(worker_count(), place);
+  const std::vector<int> cpus = cpus_for_workers(worker_count(), forked_at);
   for (unsigned i = 0; i < workers && !cpus.empty(); ++i) weft_worker_bind(weft_worker_get(i), cpus[i % cpus.size()]);
 }
 
