@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "api/next.hpp"
+#include "api/ticks.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 #include "os/clock.hpp"
@@ -62,13 +63,12 @@ class Until {
 // `again` goes on with what a tick has interrupted.
 template <class First, class Again>
 auto whole(First first, Again again) {
-  uint64_t mark = front::tick_mark();
+  Ticks ticks;
   auto result = first();
-  while (mark != 0 && result == -1 && errno == EINTR) {
-    const uint64_t now = front::tick_mark();
+  while (ticks && result == -1 && errno == EINTR) {
+    const bool goes_on = ticks.alone();
     errno = EINTR;
-    if (now == mark) break;
-    mark = now;
+    if (!goes_on) break;
     result = again();
   }
   return result;
@@ -96,15 +96,12 @@ class MaskedWait {
   auto whole(First first, Again again) {
     if (mask_ == nullptr) return omp::whole(first, again);
     if (front::handler_runs()) return first();
-    uint64_t mark = front::tick_mark();
-    const uint32_t brought = front::signals_brought();
+    Ticks ticks;
     auto result = first();
-    while (mark != 0 && result == -1 && errno == EINTR) {
-      const uint64_t now = front::tick_mark();
-      const bool ticks_only = now != mark && front::signals_brought() == brought;
+    while (ticks && result == -1 && errno == EINTR) {
+      const bool goes_on = ticks.alone() || is_let_in();
       errno = EINTR;
-      if (!ticks_only && !is_let_in()) break;
-      mark = now;
+      if (!goes_on) break;
       if (!said_) front::waits_with(mask_);
       said_ = true;
       result = again();

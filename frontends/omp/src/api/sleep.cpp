@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "api/next.hpp"
+#include "api/ticks.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 
@@ -58,8 +59,8 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   const bool relative = (flags & TIMER_ABSTIME) == 0;
   const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
                        wish->tv_sec > INT64_MAX / 4;
-  uint64_t mark = strange ? 0 : weft::front::tick_mark();
-  if (mark == 0) return next_sleep.get()(clock, flags, wish, rest);
+  weft::omp::Ticks ticks;
+  if (strange || !ticks) return next_sleep.get()(clock, flags, wish, rest);
   if (sleep_as_ult(clock, relative, *wish)) return 0;
   // A while is a while, even if somebody sets the clock meanwhile.
   if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
@@ -72,12 +73,10 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   while (true) {
     const int error = next_sleep.get()(clock, TIMER_ABSTIME, &end, nullptr);
     if (error != EINTR) return error;
-    const uint64_t now = weft::front::tick_mark();
-    if (now == mark) {
+    if (!ticks.alone()) {
       if (relative && rest != nullptr) *rest = left_until(end, clock);
       return EINTR;
     }
-    mark = now;
   }
 }
 
