@@ -158,7 +158,7 @@ struct Klt {
   KltWatch watch;
   KltStop stop;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
-  std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has interrupted its thread
+  std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has cut a call of its thread's short
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
   std::atomic<uint64_t> tick_handled{0};       // owner KLT: when that was to fire whose signal it has handled last
   std::atomic<uint64_t> beat{UINT64_MAX};  // whoever would set that timer, and preempt/'s metronome: when its tick is to be sent, if it has none

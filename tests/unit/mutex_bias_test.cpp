@@ -358,9 +358,9 @@ TEST_F(MutexOwnInside, ATickIsNoted) {
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_SIGNAL_YIELD)));
   ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
   const weft::rt::Klt* self = weft::rt::klt_self();
-  const uint32_t before = self->interruptions;
+  const uint64_t before = self->tick_handled;
   come_in();
-  while (self->interruptions == before) {
+  while (self->tick_handled == before) {
   }
   EXPECT_NE(self->attention & weft::rt::attention::kPreempt, 0u);
   go_out();
@@ -375,10 +375,13 @@ TEST_F(MutexOwnInside, ATickComesAgain) {
   Call sets([&] { flag = true; });
   Call spins([&] {
     const weft::rt::Klt* self = weft::rt::klt_self();
-    const uint32_t before = self->interruptions;
+    uint64_t last = self->tick_handled;
     come_in();
     // Long enough for a spare KLT.
-    for (const uint64_t stop = weft_after(20 * kMs); self->interruptions < before + 3 || weft_now() < stop;) {
+    unsigned ticks = 0;
+    for (const uint64_t stop = weft_after(20 * kMs); ticks < 3 || weft_now() < stop;) {
+      if (self->tick_handled != last) ++ticks;
+      last = self->tick_handled;
     }
     EXPECT_FALSE(flag);
     go_out();
