@@ -13,6 +13,7 @@
 
 #include "block/bpf_rung.hpp"
 #include "os/clock.hpp"
+#include "os/cpu_yield.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -133,13 +134,35 @@ Sight look_at_ring(const char* ring) noexcept {
   }
 }
 
+// While one lives nobody else opens or drops these files. Waits for no longer than it takes to open one: in a forked child whoever was at it is
+// gone. False: somebody else is at it, or was.
+class Opening {
+ public:
+  explicit Opening(const KltWatch& watch, unsigned tries = 1) noexcept : watch_(watch) {
+    while (!(ours_ = !watch.opens_again.exchange(true, std::memory_order_acquire)) && --tries != 0) cpu_yield();
+  }
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  ~Opening() {
+    if (ours_) watch_.opens_again.store(false, std::memory_order_release);
+  }
+  explicit operator bool() const noexcept { return ours_; }
+
+ private:
+  const KltWatch& watch_;
+  bool ours_ = false;
+};
+
 void drop(KltWatch& watch) noexcept {
+  constexpr unsigned kTries = 1000;
+  const Opening alone(watch, kTries);
   watch.ring.store(nullptr, std::memory_order_relaxed);
   if (watch.mapping != nullptr) munmap(const_cast<char*>(watch.mapping), kPage + kRingBytes);
   watch.mapping = nullptr;
   bpf_forget(watch);
   let_go(watch.stat);
   watch.opened.store(false, std::memory_order_relaxed);
+  if (!alone) watch.opens_again.store(false, std::memory_order_relaxed);  // whoever was at it
 }
 
 // "1234 (any ) name) S 1 …". One that sleeps uses no CPU time: how much it has used tells this time from any other.
@@ -156,9 +179,9 @@ Sight look_at_stat(int fd, int tid) noexcept {
 // The program has closed it, or there were too many open files: now, maybe, there are not. -1: there still are, or somebody is at it.
 int opened_again(const Klt* klt) noexcept {
   const KltWatch& watch = klt->watch;
-  if (!watch.opened.load(std::memory_order_acquire) || watch.opens_again.exchange(true, std::memory_order_acquire)) return -1;
+  const Opening alone(watch);
+  if (!alone || !watch.opened.load(std::memory_order_relaxed)) return -1;
   put(watch.stat, open_stat(klt->tid.load(std::memory_order_relaxed)));
-  watch.opens_again.store(false, std::memory_order_release);
   return ours(watch.stat);
 }
 
@@ -193,7 +216,8 @@ WatchBegins::~WatchBegins() { let_go(event_); }
 bool watch_open(Klt* klt, BlockRung rung) noexcept {
   KltWatch& watch = klt->watch;
   const int tid = klt->tid.load(std::memory_order_acquire);
-  if (tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
+  const Opening alone(watch);
+  if (!alone || tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     // Others look at it, which may have slept before anything was recorded.
     if (tid != syscall(SYS_gettid)) put(watch.stat, open_stat(tid));

@@ -87,7 +87,7 @@ struct KltWatch {
   std::atomic<bool> opened{false};           // for this thread
   std::atomic<const char*> ring{nullptr};    // its switches, as the kernel records them
   const char* mapping = nullptr;             // where that is, or was; whoever opens it
-  // whoever opens it; again, whoever finds that it is gone, one at a time
+  // whoever opens it; again, whoever finds that it is gone: one at a time, who sets opens_again
   mutable KeptFile stat;
   mutable std::atomic<bool> opens_again{false};
   std::atomic<const std::atomic<uint64_t>*> state{nullptr};  // what an eBPF program writes of it; see block/bpf_rung.hpp
