@@ -144,9 +144,8 @@ void init_on_thread(Klt* klt) noexcept {
   klt->thread_pointer = thread_pointer();
   klt->own.store(&weft_rt_own, std::memory_order_release);
   klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &klt->signal_mask, sizeof klt->signal_mask);
-  klt->native_mask = klt->signal_mask;
-  klt->program_mask.store(klt->signal_mask, std::memory_order_relaxed);
+  klt->signal_mask = klt->native_mask = klts_signal_mask();
+  klt->program_mask.store(signal_mask_here(), std::memory_order_relaxed);  // more, if it has nothing to run yet
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
@@ -277,9 +276,11 @@ bool start_thread(Klt* klt) noexcept {
   pthread_attr_t attr;
   if (pthread_attr_init(&attr) != 0) return false;
   int result = pthread_attr_setstack(&attr, klt->memory + kPage, klt->memory_bytes - kPage);
-  // A thread starts with the signal mask of whoever makes it: that is not to be a ULT's, nor one that blocks all.
+  // A thread starts with the signal mask of whoever makes it: that is not to be a ULT's, nor one that blocks all. It is a spare at first.
   sigset_t before;
-  set_signal_mask(SIG_SETMASK, &first_mask, &before);
+  sigset_t spares_mask = first_mask;
+  for (uint64_t others = signals_of_others(); others != 0; others &= others - 1) sigaddset(&spares_mask, __builtin_ctzll(others) + 1);
+  set_signal_mask(SIG_SETMASK, &spares_mask, &before);
   klt->joinable = true;  // before it runs: it may have been a spare, and ended, when we get on
   if (result == 0) result = pthread_create(&klt->thread, &attr, thread_main, klt);
   if (result != 0) klt->joinable = false;
