@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "block/bpf_rung.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/klt.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
 #include "support/elsewhere.hpp"
@@ -56,6 +58,17 @@ void others_run_while_ults_block(unsigned workers, Block block, Release release)
   EXPECT_TRUE(ok(weft_free(&releaser)));
 }
 
+// Those that have been there since the runtime was started, and such as have been made since.
+template <class F>
+void klt_for_each_alive(F f) {
+  using namespace weft::rt;
+  klts_lock();
+  klt_for_each([](Klt* klt, void* arg) {
+    if (klt->lives()) (*static_cast<F*>(arg))(klt);
+  }, &f);
+  klts_unlock();
+}
+
 TEST_P(Blocking, InARead) {
   std::vector<Pipe> pipes(workers());
   for (int round = 0; round < 20; ++round) {
@@ -63,6 +76,24 @@ TEST_P(Blocking, InARead) {
         workers(), [&](unsigned i) { EXPECT_EQ(pipes[i].get(), 'x'); }, [&](unsigned i) { pipes[i].put(); });
   }
   EXPECT_EQ(blocking_info().in_kernel, 0u);
+}
+
+// As daemons do, that close what they do not know; by the bare system call: to ThreadSanitizer it is a race with whoever looks. The kernel
+// threads that begin to carry a worker later have files of their own.
+TEST_P(Blocking, AfterTheProgramHasClosedOurFiles) {
+  if (std::string(GetParam().rung) != "proc") GTEST_SKIP() << "no files are kept";
+  std::vector<Pipe> pipes(workers());
+  for (int round = 0; round < 5; ++round) {
+    int closed = 0;
+    klt_for_each_alive([&](const weft::rt::Klt* klt) {
+      const int fd = klt->watch.stat.fd.load();
+      struct stat now{};  // it may be gone already, and the number another one's
+      closed += fstat(fd, &now) == 0 && now.st_ino == klt->watch.stat.inode.load() && syscall(SYS_close, fd) == 0;
+    });
+    EXPECT_GT(closed, 0);
+    others_run_while_ults_block(
+        workers(), [&](unsigned i) { EXPECT_EQ(pipes[i].get(), 'x'); }, [&](unsigned i) { pipes[i].put(); });
+  }
 }
 
 // A ULT of that kind blocks until another one of the same worker has run, for so long at most (-1: as long as it takes): whether it has.
