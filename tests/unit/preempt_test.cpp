@@ -464,7 +464,7 @@ TEST_P(PreemptAnyCode, OnTheAlternateStack) {
 
 class PreemptRelay : public PreemptingTest, public testing::WithParamInterface<const char*> {
  protected:
-  PreemptRelay() : PreemptingTest(2, WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
+  explicit PreemptRelay(unsigned workers = 2) : PreemptingTest(workers, WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
   void SetUp() override {
     if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "each worker has its own timer under ThreadSanitizer";
     setenv("WEFT_PREEMPTION_TIMER", GetParam(), 1);
@@ -577,15 +577,9 @@ std::vector<weft::rt::Worker*> begin_to_wake_all() {
   return found;
 }
 
-class PreemptRelayOfSix : public PreemptingTest, public testing::WithParamInterface<const char*> {
+class PreemptRelayOfSix : public PreemptRelay {
  protected:
-  PreemptRelayOfSix() : PreemptingTest(6, WEFT_PREEMPTION_ON, WEFT_PREEMPTION_KLT_SWITCHING) {}
-  void SetUp() override {
-    if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "each worker has its own timer under ThreadSanitizer";
-    setenv("WEFT_PREEMPTION_TIMER", GetParam(), 1);
-    PreemptingTest::SetUp();
-    unsetenv("WEFT_PREEMPTION_TIMER");
-  }
+  PreemptRelayOfSix() : PreemptRelay(6) {}
 };
 INSTANTIATE_TEST_SUITE_P(Timers, PreemptRelayOfSix, testing::Values("one-to-all", "chain"));
 
