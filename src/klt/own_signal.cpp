@@ -12,6 +12,7 @@
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_action.hpp"
+#include "klt/program_signals.hpp"
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "os/realtime_signal.hpp"
@@ -90,7 +91,7 @@ SignalHandler handler_of(int signal) noexcept { return signal == kStandIn ? on_s
 void block_in_handler(int handled, sigset_t& set) noexcept {
   constexpr int kLastFew = 8;
   sigfillset(&set);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&set, fault);
+  for (uint64_t faults = kFaultSignals; faults != 0; faults &= faults - 1) sigdelset(&set, __builtin_ctzll(faults) + 1);
   for (int signal = SIGRTMAX - kLastFew; signal <= SIGRTMAX; ++signal) sigdelset(&set, signal);
   for (const Own& own : all) {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigaddset(&set, number);
