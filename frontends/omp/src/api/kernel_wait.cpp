@@ -189,7 +189,7 @@ WEFT_OMP_API int ppoll(pollfd* files, nfds_t n, const timespec* time, const sigs
   const Until until(time);
   timespec left;
   return MaskedWait(mask).whole([&] { return next_ppoll.get()(files, n, time, mask); },
-                    [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
+                                [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
 }
 
 // The kernel writes what is left into `time`, and nothing into the sets.
@@ -201,7 +201,7 @@ WEFT_OMP_API int pselect(int n, fd_set* in, fd_set* out, fd_set* other, const ti
   const Until until(time);
   timespec left;
   return MaskedWait(mask).whole([&] { return next_pselect.get()(n, in, out, other, time, mask); },
-                    [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
+                                [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
 }
 
 WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
@@ -213,7 +213,7 @@ WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int millisec
 WEFT_OMP_API int epoll_pwait(int set, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
   const Until until(milliseconds);
   return MaskedWait(mask).whole([&] { return next_epoll_pwait.get()(set, events, most, milliseconds, mask); },
-                    [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
+                                [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
 }
 
 WEFT_OMP_API int sem_timedwait(sem_t* semaphore, const timespec* end) {

@@ -1,5 +1,5 @@
 // next.hpp: the function that the caller of one of ours would have reached. For whoever calls it later somebody may wait who has the loader's
-// lock: so each is looked up when the library is loaded (src/intercept/README.md in the core).
+// lock: so each is looked up when the library is loaded (src/intercept/README.md in the core, whose own ends in a check that is not exported).
 #pragma once
 
 #include <dlfcn.h>
