@@ -60,10 +60,10 @@ struct TaskFile {
 };
 
 // "SigBlk:\t0000000000000200"
-bool has_blocked(int tid, int signal) noexcept {
+bool has_blocked_of(uint64_t signals, int tid) noexcept {
   const TaskFile status(tid, "status");
   const char* mask = std::strstr(status.text, "SigBlk:");
-  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signal_bit(signal)) != 0;
+  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signals) != 0;
 }
 
 // In a call with a signal mask of its own: "NUMBER ARGUMENT …", or "running". No handler of ours makes such a call.
@@ -77,10 +77,11 @@ bool waits_for_signals(int tid) noexcept {
   }
 }
 
-// The courier would not come, or come too late. In this order: who waits has it open, and goes on waiting.
+// The courier would not come, or come too late. In this order: who waits has it open, and goes on waiting. Who waits for nothing but this signal
+// keeps the courier out: on its way to sleep it is "running" still.
 bool takes_it_itself(const Klt* klt, int signal) noexcept {
   const int tid = klt->tid.load(std::memory_order_relaxed);
-  return has_blocked(tid, signal) || waits_for_signals(tid);
+  return has_blocked_of(signal_bit(signal) | own_signals_mask(), tid) || waits_for_signals(tid);
 }
 
 // False: it is gone already.
