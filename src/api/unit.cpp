@@ -100,6 +100,7 @@ void set_own_state(Unit* unit, const weft_unit_attr_t& attr, Identity* identity)
   }
   if (identity != nullptr) {
     unit->identity = identity;
+    identity->owns_fp = (owns & own::kFp) != 0;
     identity->unit.store(unit, std::memory_order_release);
     owns |= own::kIdentity;
   }

@@ -28,6 +28,7 @@ struct Identity {
   std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
   std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
   std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
+  bool owns_fp = false;               // whoever makes the unit: own::kFp
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   Stack* memory;             // constant: the lender's stack
   Stack stack;               // constant: the part of it that is the ULT's

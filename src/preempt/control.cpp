@@ -63,7 +63,7 @@ bool make_ready_for(PreemptMode mode) noexcept {
 
 // Under runtime.setup, or before anybody else knows the runtime; in a section. worker: the caller's; null: it is no KLT.
 int set_mode(PreemptMode mode, Worker* worker) noexcept {
-  if (worker != nullptr) worker->fp_base = fp_save();
+  if (const Unit* unit = worker != nullptr ? klt_current() : nullptr; unit != nullptr) share_fp(worker, unit->host);
   const PreemptMode before = preempt_mode.exchange(mode, std::memory_order_seq_cst);
   int error = WEFT_OK;
   // From here on every thread that starts gives itself one.

@@ -89,7 +89,8 @@ Waiting who_waits_in_pools(const Sched* sched, const Unit* unit) noexcept {
 // that its units share. What the unit has is in the signal's frame.
 void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexcept {
   const auto* state = frame->uc_mcontext.fpregs;
-  fp_restore(unit_owns(unit->host, own::kFp) ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp_base);
+  const bool own = unit_owns(unit->host, own::kFp) || unit_is(unit->host, flag::kPrimary);
+  fp_restore(own ? FpEnvironment{state->mxcsr & ~0x3fu, state->cwd} : worker->fp);
 }
 
 // Signals are blocked in the tick's handler; which ones the ULT has blocked is in the frame. With an identity it has them blocked until it is

@@ -84,7 +84,9 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
   if (unit != nullptr) {
     unit->identity = &adoption.identity;
     adoption.identity.unit.store(unit, std::memory_order_release);
-    unit->cold.own = own::kIdentity;
+    adoption.identity.owns_fp = true;
+    unit->cold.fp = fp_save();
+    unit->cold.own = own::kIdentity | own::kFp;
     unit->stack = &adoption.stack;
     unit->pool.store(home != nullptr ? home : foreign_home(), std::memory_order_relaxed);
     unit->joiner.store(kJoinTaken, std::memory_order_relaxed);

@@ -41,7 +41,8 @@ inline void mark_if_direct(Unit* unit) noexcept {
     return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
   };
   if (unit_is(host, flag::kPrimary) && leaves_its_klt()) return;  // see leave_its_klt()
-  if (unit_is(unit, flag::kPrimary | flag::kWatched) || unit_owns(host, own::kFp) || !in_lane(unit)) return;
+  const bool fp_alone = unit_owns(host, own::kFp) && !unit_owns(host, own::kIdentity);  // straight.hpp is for those that have both
+  if (unit_is(unit, flag::kPrimary | flag::kWatched) || fp_alone || !in_lane(unit)) return;
   if (unit_is(unit, flag::kPinned) && !unit->homed.load(std::memory_order_relaxed)) return;
   if (unit != host && unit_is(host, flag::kOwnState)) return;
   if (unit_is(host, flag::kPinned | flag::kFront) && !in_lane(host)) return;  // else only that lane's worker ever runs it
@@ -93,6 +94,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
 // it: as few of them as can be. `action`: null: nothing is left to do.
 [[gnu::always_inline]] inline void leave_to_parent(Worker* worker, Unit* unit, AfterSwitch action) noexcept {
   check_fp(worker, unit->host);
+  share_fp(worker, unit->host);
   count(worker->stats.switches);
   klt_set_current(nullptr);
   if (action != nullptr) worker->left = {unit, action, nullptr};

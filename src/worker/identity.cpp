@@ -159,10 +159,7 @@ void leave_signals(Identity* identity) noexcept {
 
 void enter_own_state(Worker* worker, const Unit* host) noexcept {
   const uint8_t what = host->cold.own;
-  if ((what & own::kFp) != 0) {
-    worker->fp = fp_save();
-    fp_restore(host->cold.fp);
-  }
+  if ((what & own::kFp) != 0 && !(host->cold.fp == worker->fp)) fp_restore(host->cold.fp);
   if ((what & own::kIdentity) != 0) put_on_identity(host);
 }
 
@@ -170,7 +167,7 @@ void leave_own_state(Worker* worker, Unit* host) noexcept {
   const uint8_t what = host->cold.own;
   if ((what & own::kFp) != 0) {
     host->cold.fp = fp_save();
-    fp_restore(worker->fp);
+    if (!(host->cold.fp == worker->fp)) fp_restore(worker->fp);
   }
   if ((what & own::kIdentity) != 0) take_off_identity(host);
 }

@@ -192,7 +192,6 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   make_primary(survivor.unit, worker, self);
   worker->state.store(WorkerState::kActive, std::memory_order_relaxed);
   worker->carrier.store(self, std::memory_order_relaxed);
-  worker->fp = fp_save();
   note_fp(worker);
   runtime.active.store(1, std::memory_order_relaxed);
   runtime.initial = self;

@@ -407,7 +407,7 @@ Worker* worker_create(Sched* sched) noexcept {
   worker->tag = (worker->index + 1) << kTagShift;
   set_marks(worker);
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
-  worker->fp_base = fp_save();
+  worker->fp = fp_save();
   set_main_sched(worker, sched);
   bell_ignore(worker);
   return worker;

@@ -22,9 +22,30 @@ namespace weft::rt {
          (next->host->captive == nullptr || next->host->captive == klt_self());
 }
 
+// The control words of one that has its own stay on its stack, where they are not those of all others.
+class FpLeft {
+ public:
+  [[gnu::always_inline]] FpLeft(const Worker* worker, const Unit* unit) noexcept {
+    if (!unit_is(unit, flag::kOwnState) || !unit->identity->owns_fp) return;
+    mine_ = fp_save();
+    differs_ = !(mine_ == worker->fp);
+    if (__builtin_expect(differs_, 0)) fp_restore(worker->fp);
+  }
+  FpLeft(const FpLeft&) = delete;
+  FpLeft& operator=(const FpLeft&) = delete;
+  [[gnu::always_inline]] ~FpLeft() {
+    if (__builtin_expect(differs_, 0)) fp_restore(mine_);
+  }
+
+ private:
+  FpEnvironment mine_;
+  bool differs_ = false;
+};
+
 // As switch_directly(). The thread pointer is written once; but a tool that keeps what it knows of a stack in thread-local storage
 // is told of the switch on the KLT's, as everywhere: else it takes the next one's for what belongs to the stack that is left.
 [[gnu::always_inline]] inline void go_straight(Worker* worker, Unit* unit, Unit* next) noexcept {
+  const FpLeft fp(worker, unit);
   if constexpr (san::kOwnThreadLocals) {
     if (unit_is(unit, flag::kOwnState)) take_off_identity(unit);
   } else {

@@ -319,7 +319,7 @@ constexpr uint64_t kPlainMask =
   end_pull(self);
   bind_carrier(self, worker);
   preempt_goes_on(self, worker);
-  fp_restore(worker->fp_base);
+  fp_restore(worker->fp);
   Stack* to = worker->parent_or_sched_stack();
   san::before_switch(self->base.san, to->san, to->low, to->usable(), true);
   if (worker->parent != nullptr) context_resume(worker->parent);
@@ -376,7 +376,6 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
 // not go on before whoever is captive there. So its worker leaves that thread when it does. False: not necessary.
 [[gnu::noinline]] bool leave_its_klt(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
   if (!leaves_its_klt()) return false;
-  worker->fp_base = fp_save();  // main sets them for all
   return leave_for_base(worker, unit, action, arg);  // false: the kernel refuses threads: it may have to wait
 }
 
@@ -384,6 +383,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
                                      void* arg) noexcept {
   detach(worker, unit);
   check_fp(worker, unit->host);
+  share_fp(worker, unit->host);
   save_exceptions(unit);
   leave_own(worker, unit->host);
   count(worker->stats.switches);
@@ -526,7 +526,7 @@ struct SavedScheduler {
   if (me != nullptr) {
     if (me->host->stack == nullptr) detach_stack(worker, me);
     save_exceptions(me);
-    if (unit_owns(me->host, own::kIdentity)) take_off_identity(me->host);
+    leave_own(worker, me->host);
     ++worker->depth;
   }
   run_all_from(worker, {me, worker->scheduling, worker->parent, worker->parent_stack,
@@ -535,7 +535,7 @@ struct SavedScheduler {
   --worker->depth;
   set_floor(worker, me);
   restore_exceptions(me);
-  if (unit_owns(me->host, own::kIdentity)) put_on_identity(me->host);
+  enter_own(worker, me->host);
 }
 
 }  // namespace

@@ -153,9 +153,8 @@ struct alignas(64) Worker {
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   Pool* home = nullptr;            // where units created here go: the scheduler's first pool
   Lane* ring = nullptr;            // its lane, if that is its home and private: units created here go into the ring
-  FpEnvironment fp;                // of the units that have none of their own; while one that has runs
+  FpEnvironment fp;                // of schedulers, and of all units that have none of their own: who has one leaves this behind
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
-  FpEnvironment fp_base;           // what units that have none of their own find on a KLT that has just got the worker
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
   bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since
@@ -256,6 +255,10 @@ void detach_stack(Worker* worker, Unit* unit) noexcept;
 [[gnu::always_inline]] inline void note_fp([[maybe_unused]] Worker* worker) noexcept {
   if constexpr (kDebugBuild) worker->fp_shared = fp_save();
   WEFT_DCHECK(klt_current() != nullptr || thread_pointer() == klt_thread_pointer());  // a scheduler runs as its KLT
+}
+// Main leaves.
+[[gnu::always_inline]] inline void share_fp(Worker* worker, const Unit* host) noexcept {
+  if (__builtin_expect(unit_is(host, flag::kPrimary) && !unit_owns(host, own::kFp), 0)) worker->fp = fp_save();
 }
 [[gnu::always_inline]] inline void check_fp([[maybe_unused]] const Worker* worker,
                                             [[maybe_unused]] const Unit* host) noexcept {

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cwchar>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -424,6 +426,28 @@ TEST_P(Identity, WithAFloatingPointEnvironment) {
     weft_yield();
     EXPECT_EQ(here(), 3);
   }, &attr);
+}
+
+TEST_P(Identity, BesideOnesWithAFloatingPointEnvironment) {
+  const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<weft_unit_t> units;
+  for (int i = 0; i < 20; ++i) {
+    const bool own = i % 4 != 0;  // the others share what main has
+    const int mode = own ? modes[i % 4 - 1] : FE_TONEAREST;
+    weft_unit_attr_t attr = own_identity();
+    if (own) attr.fp_environment = WEFT_FP_OWN;
+    calls.push_back(std::make_unique<Call>([own, mode] {
+      if (own) std::fesetround(mode);
+      for (int k = 0; k < 100; ++k) {
+        weft_yield();
+        ASSERT_EQ(std::fegetround(), mode);
+      }
+    }));
+    units.push_back(calls.back()->ult(&attr));
+  }
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
 TEST_P(Identity, OnMemoryOfTheProgram) {

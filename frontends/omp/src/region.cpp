@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "affinity.hpp"
+#include "arch/context.hpp"
 #include "barrier.hpp"
 #include "crowd.hpp"
 #include "icvs.hpp"
@@ -59,6 +60,16 @@ namespace {
   thread.shown_level = team.level;
   thread.shown_threads = team.n;
   display_affinity(&member);
+}
+
+// A region's threads begin with the floating-point control words of its opener; what they change is their own.
+uint32_t fp_here() {
+  const rt::FpEnvironment now = rt::fp_save();
+  return now.mxcsr | uint32_t{now.x87} << 16;
+}
+void begin_fp(const Team& team) {
+  if (__builtin_expect(fp_here() == team.fp, 1)) return;
+  rt::fp_restore({.mxcsr = team.fp & 0xffff, .x87 = static_cast<uint16_t>(team.fp >> 16)});
 }
 
 void begin_as_member(Member& member, const Order& order) {
@@ -128,6 +139,7 @@ void thread_main(void* arg) {
     const Order& order = thread.order;
     if (order.run == nullptr) break;
     tell_children(team, order, member.num);
+    if (thread.has_identity) begin_fp(team);
     begin_as_member(member, order);
     order.run(member, order);
     if (tool::there()) {
@@ -236,6 +248,7 @@ void describe(Team& team, Member& opener, int n, bool active) {
   leave_out(team, n);
   std::atomic_ref(team.number).store(team.number + 1, std::memory_order_relaxed);
   change(team.n, n);
+  change(team.fp, fp_here());
   change(team.outer, opener.team);
   change(team.opener, &opener);
   change(team.level, outer.level + 1);

@@ -64,6 +64,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
   attr.name = "OpenMP thread";
   attr.stack_size = stack_size();
   attr.identity = wanted_identity();
+  if (attr.identity == WEFT_IDENTITY_OWN) attr.fp_environment = WEFT_FP_OWN;
   attr.technique = WEFT_TECHNIQUE_SS;  // its stack now, or none: the others of the team are not to wait for one that cannot begin
   // Not below one of the program's own threads: several such teams would all have their second thread on the same worker.
   const bool below_ult = member.team->members[0].thread->unit != nullptr;
@@ -80,6 +81,7 @@ bool thread_start(Member& member, void (*main)(void*), bool outermost) {
               "threads beyond the bound of identities (WEFT_IDENTITY_LIMIT, limits of the process) share thread-local "
               "variables with others on their worker", error);
     attr.identity = WEFT_IDENTITY_WORKER;
+    attr.fp_environment = WEFT_FP_SHARED;
     thread->has_identity = false;
     error = weft_ult_create(main, &member, &attr, nullptr);
   }

@@ -18,8 +18,15 @@ inline FpEnvironment fp_save() noexcept {
   return env;
 }
 
+// The exception flags stay as they are; but one of x87's that is not masked any more would raise its exception now, at whoever comes next.
 inline void fp_restore(const FpEnvironment& env) noexcept {
-  asm volatile("ldmxcsr %0" ::"m"(env.mxcsr));
+  uint32_t mxcsr;
+  uint16_t x87_flags;
+  asm volatile("stmxcsr %0" : "=m"(mxcsr));
+  asm volatile("fnstsw %0" : "=m"(x87_flags));
+  mxcsr = (mxcsr & 0x3fu) | env.mxcsr;
+  asm volatile("ldmxcsr %0" ::"m"(mxcsr));
+  if ((x87_flags & ~env.x87 & 0x3fu) != 0) asm volatile("fnclex");
   asm volatile("fldcw %0" ::"m"(env.x87));
 }
 
