@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "arch/system_call.hpp"
 #include "block/bpf_rung.hpp"
 #include "os/clock.hpp"
 #include "os/cpu_yield.hpp"
@@ -54,13 +58,35 @@ const char* map_ring(int fd, const char* place) noexcept {
   return ring == MAP_FAILED ? nullptr : static_cast<const char*>(ring);
 }
 
+// The program has as many files as it may have open. It may have more for a moment, and what has been opened then stays open. Somebody else is
+// at it: nothing is opened. The program sets the limit meanwhile: its own is set again.
+int open_beyond_limit(const char* path) noexcept {
+  static constinit std::atomic<bool> busy{false};
+  if (busy.exchange(true, std::memory_order_acquire)) return -1;
+  int fd = -1;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{limit.rlim_max, limit.rlim_max};
+    rlimit found{};
+    if (prlimit(0, RLIMIT_NOFILE, &raised, &limit) == 0) {
+      fd = open(path, O_RDONLY | O_CLOEXEC);
+      prlimit(0, RLIMIT_NOFILE, &limit, &found);
+      if (found.rlim_cur != raised.rlim_cur || found.rlim_max != raised.rlim_max) prlimit(0, RLIMIT_NOFILE, &found, nullptr);
+    }
+  }
+  busy.store(false, std::memory_order_release);
+  return fd;
+}
+
+bool too_many_are_open() noexcept { return errno == EMFILE || errno == ENFILE; }
+
 // Not one of the lowest numbers, which programs go by: they close 0, 1 or 2, and the file that they open next is to have that.
 int open_stat(int tid) noexcept {
   constexpr int kFirst = 768;  // of 1024, most often
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
   const int low = open(path, O_RDONLY | O_CLOEXEC);
-  if (low < 0) return low;
+  if (low < 0) return errno == EMFILE ? open_beyond_limit(path) : -1;
   int high = fcntl(low, F_DUPFD_CLOEXEC, kFirst);
   if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (high < 0) return low;
@@ -77,11 +103,19 @@ void keep(KeptFile& file, int fd) noexcept {
   file.fd.store(fd, std::memory_order_release);
 }
 
+// Of a number that may be another file's by now: ThreadSanitizer takes it for a piece of memory, and that for a race.
+int status_of(int fd, struct stat& status) noexcept {
+  return static_cast<int>(system_call(SYS_fstat, fd, reinterpret_cast<long>(&status), 0, 0));
+}
+long read_from_start(int fd, char* to, size_t bytes) noexcept {
+  return system_call(SYS_pread64, fd, reinterpret_cast<long>(to), static_cast<long>(bytes), 0);
+}
+
 // Its number; -1: there is none, or the program has closed it (close_range(), as daemons do), and whatever has that number is not ours.
 int ours(const KeptFile& file) noexcept {
   const int fd = file.fd.load(std::memory_order_acquire);
   struct stat status{};
-  if (fd < 0 || fstat(fd, &status) != 0) return -1;
+  if (fd < 0 || status_of(fd, status) != 0) return -1;
   const bool same = status.st_dev == file.device.load(std::memory_order_relaxed) &&
                     status.st_ino == file.inode.load(std::memory_order_relaxed);
   return same ? fd : -1;
@@ -168,7 +202,7 @@ void drop(KltWatch& watch) noexcept {
 // "1234 (any ) name) S 1 …". One that sleeps uses no CPU time: how much it has used tells this time from any other.
 Sight look_at_stat(int fd, int tid) noexcept {
   char text[128];
-  const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+  const long bytes = read_from_start(fd, text, sizeof text - 1);
   if (bytes <= 0) return {};
   text[bytes] = '\0';
   const char* name_end = std::strrchr(text, ')');
@@ -193,8 +227,9 @@ bool granted(BlockRung rung) noexcept {
     drop(watch);
     return ok;
   }
-  put(watch.stat, open_stat(tid));
-  const bool ok = watch.stat.fd.load(std::memory_order_relaxed) >= 0;
+  const int fd = open_stat(tid);
+  const bool ok = fd >= 0 || too_many_are_open();  // they are opened later
+  put(watch.stat, fd);
   drop(watch);
   return ok;
 }

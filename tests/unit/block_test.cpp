@@ -3,6 +3,7 @@
 #include <semaphore.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -78,19 +79,62 @@ TEST_P(Blocking, InARead) {
   EXPECT_EQ(blocking_info().in_kernel, 0u);
 }
 
-// As daemons do, that close what they do not know; by the bare system call: to ThreadSanitizer it is a race with whoever looks. The kernel
-// threads that begin to carry a worker later have files of their own.
+// By the bare system call: to ThreadSanitizer it is a race with whoever looks. How many.
+int close_our_files() {
+  int closed = 0;
+  klt_for_each_alive([&](const weft::rt::Klt* klt) {
+    const int fd = klt->watch.stat.fd.load();
+    struct stat now{};  // it may be gone already, and the number another one's
+    closed += fstat(fd, &now) == 0 && now.st_ino == klt->watch.stat.inode.load() && syscall(SYS_close, fd) == 0;
+  });
+  return closed;
+}
+
+// As daemons do, that close what they do not know. The kernel threads that begin to carry a worker later have files of their own.
 TEST_P(Blocking, AfterTheProgramHasClosedOurFiles) {
   if (std::string(GetParam().rung) != "proc") GTEST_SKIP() << "no files are kept";
   std::vector<Pipe> pipes(workers());
   for (int round = 0; round < 5; ++round) {
-    int closed = 0;
-    klt_for_each_alive([&](const weft::rt::Klt* klt) {
-      const int fd = klt->watch.stat.fd.load();
-      struct stat now{};  // it may be gone already, and the number another one's
-      closed += fstat(fd, &now) == 0 && now.st_ino == klt->watch.stat.inode.load() && syscall(SYS_close, fd) == 0;
-    });
-    EXPECT_GT(closed, 0);
+    EXPECT_GT(close_our_files(), 0);
+    others_run_while_ults_block(
+        workers(), [&](unsigned i) { EXPECT_EQ(pipes[i].get(), 'x'); }, [&](unsigned i) { pipes[i].put(); });
+  }
+}
+
+// While it lives as many files are open as may be.
+class AllFilesOpen {
+ public:
+  AllFilesOpen() {
+    constexpr rlim_t kMany = 256;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit few{std::min(kMany, before_.rlim_cur), before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int fd; (fd = dup(STDIN_FILENO)) >= 0;) files_.push_back(fd);
+  }
+  ~AllFilesOpen() {
+    for (const int fd : files_) close(fd);
+    rlimit now{};
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &now), 0);
+    EXPECT_LE(now.rlim_cur, before_.rlim_cur);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0);
+  }
+  AllFilesOpen(const AllFilesOpen&) = delete;
+  AllFilesOpen& operator=(const AllFilesOpen&) = delete;
+
+ private:
+  rlimit before_{};
+  std::vector<int> files_;
+};
+
+TEST_P(Blocking, WithAllFilesOpen) {
+  if (std::string(GetParam().rung) != "proc") GTEST_SKIP() << "no files are kept";
+  std::vector<Pipe> pipes(workers());
+  const weft_blocking_mode_t mode = blocking_info().mode;
+  const AllFilesOpen full;
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_GT(close_our_files(), 0);
+    EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
+    EXPECT_TRUE(ok(weft_blocking_set_mode(mode)));
     others_run_while_ults_block(
         workers(), [&](unsigned i) { EXPECT_EQ(pipes[i].get(), 'x'); }, [&](unsigned i) { pipes[i].put(); });
   }
