@@ -193,6 +193,11 @@ class Members {
   std::vector<std::unique_ptr<Member[]>> owned_;
 };
 
+// A thread that lets others go first, before it sleeps, and finds that nobody waits for its worker, pauses instead: for so many of its offers such a
+// pause counts (wait.hpp).
+inline constexpr unsigned kPauseOffers = 32;
+inline constexpr unsigned kPauseOffersOutermost = 4;
+
 // A region's number of levels etc. as omp_get_... tell them.
 struct alignas(64) Team {
   // member 0, before the region begins, while nobody else is in it; what stays the same from region to region is not written, since
@@ -231,7 +236,7 @@ struct alignas(64) Team {
   // What those look at that wait: seldom changed.
   alignas(64) std::atomic<uint32_t> phase{0};    // barriers that are over
   std::atomic<unsigned> rounds{0};               // see rounds_before_sleep(); member 0, before the region begins
-  std::atomic<unsigned> pause_offers{0};         // the same; see offer_worker()
+  std::atomic<unsigned> pause_offers{kPauseOffers};  // the same; see offer_worker()
   std::atomic<bool> crowded{false};              // crowd.hpp; member 0, before the region begins
   std::atomic<int> places{1};                    // n, for those who wait for a region: member 0, before it begins
   // It has more threads than workers: those that wait sleep, and often. wait.hpp, W2; member 0, before the region begins.

@@ -84,8 +84,6 @@ inline constexpr uint32_t kParkedForOwn = 2;    // only what it waits for
 
 // So many switches go by before a thread that lets others go first sleeps: all that wait for the worker get their turns.
 inline constexpr unsigned kOffers = 512;  // some 20 us
-inline constexpr unsigned kPauseOffers = 32;  // where nobody waits a pause counts for so many
-inline constexpr unsigned kPauseOffersOutermost = 4;
 unsigned pause_offers_of_team(const Team& team, bool outermost);
 // Longer than many who wait as well, shorter than the shortest slice of one who spins.
 inline constexpr uint64_t kLongTurn = 30'000;  // ns

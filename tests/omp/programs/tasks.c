@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -374,6 +375,30 @@ static void detached(void) {
   CHECK(pthread_join(thread, NULL) == 0);
 }
 
+static void* fulfil_later(void* event) {
+  usleep(3000);
+  return fulfil(event);
+}
+
+/* The same outside of regions: what waits for that is run when it comes to be ready, by the one thread that there is. */
+static void detached_outside(void) {
+  int x = 0, after = 0;
+  pthread_t thread;
+#pragma omp taskgroup
+  {
+    omp_event_handle_t event;
+#pragma omp task detach(event) depend(out : x) shared(x, thread)
+    {
+      x = 1;
+      CHECK(pthread_create(&thread, NULL, fulfil_later, (void*)(size_t)event) == 0);
+    }
+#pragma omp task depend(in : x) shared(x, after)
+    after += x;
+  }
+  CHECK(after == 1);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
 static void cancelled(void) {
   int begun = 0, passed = 0;
 #pragma omp parallel
@@ -460,6 +485,7 @@ int main(void) {
       taskloops();
       long_taskloop();
       detached();
+      detached_outside();
       cancelled();
       nested();
       spinning_behind_many();
