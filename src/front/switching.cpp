@@ -351,7 +351,11 @@ uint64_t tick_mark() {
   Worker* worker = guard_enter();
   const Klt* self = klt_self();
   const auto tid = static_cast<uint64_t>(self->tid.load(std::memory_order_relaxed));
-  const uint64_t mark = tid << 32 | self->interruptions.load(std::memory_order_relaxed);
+  const Unit* unit = klt_current();
+  const Identity* identity = unit != nullptr && unit_owns(unit->host, own::kIdentity) ? unit->host->identity : nullptr;
+  // Both grow: on the same thread the sum is another one as soon as one of them is.
+  const uint32_t own = identity != nullptr ? identity->interruptions.load(std::memory_order_relaxed) : 0;
+  const uint64_t mark = tid << 32 | static_cast<uint32_t>(self->interruptions.load(std::memory_order_relaxed) + own);
   guard_leave(worker);
   return mark;
 }

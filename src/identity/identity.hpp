@@ -43,6 +43,7 @@ struct Identity {
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds
   std::atomic<uint32_t> brought{0};   // its ULT: how often it has taken some, which come where it is as soon as they may
+  std::atomic<uint32_t> interruptions{0};  // the same: how often a signal of ours has cut a call of its short; see Klt::interruptions
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

@@ -9,6 +9,7 @@
 
 #include "arch/frame.hpp"
 #include "arch/system_call.hpp"
+#include "identity/identity.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_action.hpp"
@@ -18,6 +19,7 @@
 #include "os/realtime_signal.hpp"
 #include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
+#include "unit/unit.hpp"
 #include "worker/unit_signal.hpp"
 
 namespace weft::rt {
@@ -57,7 +59,11 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
   if (__builtin_expect(!frame_call_failed(frame), 1)) return;
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
-  if ((pending & ~kernel_set(frame.uc_sigmask) & ~own_signals_mask()) == 0) klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
+  if ((pending & ~kernel_set(frame.uc_sigmask) & ~own_signals_mask()) != 0) return;
+  klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
+  // It may leave in this handler, and have come from where it goes on.
+  const Unit* unit = klt_current();
+  if (unit != nullptr && unit_owns(unit->host, own::kIdentity)) unit->host->identity->interruptions.fetch_add(1, std::memory_order_relaxed);
 }
 
 // Timers, and threads that pass a tick on, have the code of timers; those that are set on who has been in the kernel tell it besides. A
