@@ -47,6 +47,32 @@ Own& other_of(OwnSignal which) noexcept { return all[1 - static_cast<int>(which)
 constinit std::atomic<int> courier{0};  // any thread reads it; 0: none is wanted yet
 bool is_courier(int number) noexcept { return number != 0 && courier.load(std::memory_order_relaxed) == number; }
 
+struct KernelAction {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  unsigned long mask;
+};
+
+KernelAction action_of(int signal) noexcept {
+  KernelAction now{};
+  system_call(SYS_rt_sigaction, signal, 0, reinterpret_cast<long>(&now), sizeof now.mask);
+  return now;
+}
+
+// Whether one of them does more than nothing. One that some thread has blocked is pending though it is ignored.
+[[gnu::section("weft_tick")]] __attribute__((no_sanitize("thread", "address"))) bool ends_a_call(uint64_t pending) noexcept {
+  constexpr uint64_t kIgnored = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) | signal_bit(SIGWINCH);
+  for (; pending != 0; pending &= pending - 1) {
+    const int signal = __builtin_ctzll(pending) + 1;
+    const void* handler = action_of(signal).handler;
+    const bool by_default = handler == reinterpret_cast<void*>(SIG_DFL);
+    const bool ignored = handler == reinterpret_cast<void*>(SIG_IGN) || (by_default && (signal_bit(signal) & kIgnored) != 0);
+    if (!ignored && !own_signal_is_stand_ins(handler)) return true;
+  }
+  return false;
+}
+
 // A call that waits goes on where nothing but ours has interrupted it (the front-ends' poll() and their like). What the program handles is
 // not to be missed then: if it came first, we have interrupted its handler, and no call; if it comes after us, it is pending, and is
 // handled as we return, or by the next call that lets it in.
@@ -59,7 +85,8 @@ bool is_courier(int number) noexcept { return number != 0 && courier.load(std::m
   if (__builtin_expect(!frame_call_failed(frame), 1)) return;
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
-  if ((pending & ~kernel_set(frame.uc_sigmask) & ~own_signals_mask()) != 0) return;
+  pending &= ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
+  if (pending != 0 && ends_a_call(pending)) return;
   klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
   // It may leave in this handler, and have come from where it goes on.
   const Unit* unit = klt_current();
@@ -105,13 +132,6 @@ void block_in_handler(int handled, sigset_t& set) noexcept {
   // It may be the program's, whose garbage collector waits for each thread to handle it.
   if (handled != kStandIn) sigdelset(&set, kStandIn);
 }
-
-struct KernelAction {
-  void* handler;
-  unsigned long flags;
-  void* restorer;
-  unsigned long mask;
-};
 
 }  // namespace
 
@@ -247,9 +267,7 @@ namespace {
 // Whether it would come to our handler in that thread. Where it is blocked it is the program's, which may wait for it.
 bool stand_in_comes(const Klt* klt) noexcept {
   const uint64_t blocked = klt->signal_mask | klt->program_mask.load(std::memory_order_relaxed);
-  KernelAction now{};
-  system_call(SYS_rt_sigaction, kStandIn, 0, reinterpret_cast<long>(&now), sizeof now.mask);
-  return own_signal_is_stand_ins(now.handler) && (blocked & signal_bit(kStandIn)) == 0;
+  return own_signal_is_stand_ins(action_of(kStandIn).handler) && (blocked & signal_bit(kStandIn)) == 0;
 }
 
 }  // namespace
