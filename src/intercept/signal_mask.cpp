@@ -9,6 +9,7 @@
 #include "klt/guard.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 #include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
 
@@ -37,6 +38,7 @@ void note_mask(uint64_t before, int how, uint64_t set) noexcept {
   if (!inside) guard_enter();  // on one KLT
   klt_self()->program_mask.store(mask, std::memory_order_relaxed);
   if (Identity* identity = identity_of(pthread_self())) {
+    if (identity->adopted) others_block(before, mask);
     lender_set_mask(*identity, mask);
   } else {
     klt_self()->native_mask = mask;
@@ -44,8 +46,18 @@ void note_mask(uint64_t before, int how, uint64_t set) noexcept {
   if (!inside) guard_leave(guard_worker());
 }
 
+// What a ULT opens is to come before the call returns, also what waits at its lender.
+void have_pending_here(int how, uint64_t set) noexcept {
+  if (how == SIG_BLOCK || klt_is_inside(klt_self())) return;
+  Identity* identity = identity_of(pthread_self());
+  const uint64_t opened = how == SIG_UNBLOCK ? set : ~set;
+  const uint64_t sent = identity != nullptr ? identity->sent.load(std::memory_order_acquire) & opened : 0;
+  if (__builtin_expect(sent != 0, 0)) lender_give_back(*identity, sent);
+}
+
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {
   if (set == nullptr || !klt_register_valid()) return next(how, set, was);
+  have_pending_here(how, kernel_set(*set));
   sigset_t wanted = *set, before;
   if (how != SIG_UNBLOCK) own_signals_leave_out(wanted);
   if (const int error = next(how, &wanted, &before); error != 0) return error;

@@ -14,7 +14,18 @@ void change_signal_mask(Klt* self, uint64_t mask) noexcept {
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
 }
 
-void others_take_signals(bool do_so) noexcept { others_take.store(do_so, std::memory_order_relaxed); }
+constinit std::atomic<uint64_t> blocked_by_others{0};
+
+void others_take_signals(bool do_so) noexcept {
+  others_take.store(do_so, std::memory_order_relaxed);
+  blocked_by_others.store(0, std::memory_order_relaxed);
+}
+
+void others_block(uint64_t before, uint64_t mask) noexcept {
+  const uint64_t theirs = signals_of_others();
+  if ((mask & ~before & theirs) != 0) blocked_by_others.fetch_or(mask & ~before & theirs, std::memory_order_relaxed);
+  if ((before & ~mask) != 0) blocked_by_others.fetch_and(~(before & ~mask), std::memory_order_relaxed);
+}
 
 uint64_t signals_of_others() noexcept {
   const uint64_t own = own_signals_mask();

@@ -2,8 +2,12 @@
 //
 // While an identity is on it: those that this one has not blocked. Else what was open in the thread that made it, as in any thread, as long
 // as it runs something. Where threads of the program's are there to take what the process is sent (worker/lender_signal.hpp), one that has
-// nothing to run takes none: what they all have blocked stays pending until one of them waits for it.
+// nothing to run takes none, and between two identities it takes none that those threads have blocked: what they all have blocked stays pending until
+// one of them waits for it.
 #pragma once
+
+#include <atomic>
+#include <cstdint>
 
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
@@ -27,8 +31,17 @@ inline constexpr uint64_t kProcessSignals = ~(kFaultSignals | kCLibrarySignals);
 void others_take_signals(bool do_so) noexcept;
 [[gnu::noinline]] uint64_t signals_of_others() noexcept;  // as the kernel has a set
 
+// One of those threads has changed its mask. Of several the last one counts: what it has open it takes itself.
+void others_block(uint64_t before, uint64_t mask) noexcept;
+extern std::atomic<uint64_t> blocked_by_others;
+
+// With no identity on it, as long as it runs something.
+[[gnu::always_inline]] inline uint64_t mask_between(const Klt* self) noexcept {
+  return self->native_mask | blocked_by_others.load(std::memory_order_relaxed);
+}
+
 // While it has nothing to run. By itself, with no identity on it.
 inline void take_no_signals(Klt* self) noexcept { have_signal_mask(self, self->native_mask | signals_of_others()); }
-inline void take_signals(Klt* self) noexcept { have_signal_mask(self, self->native_mask); }
+inline void take_signals(Klt* self) noexcept { have_signal_mask(self, mask_between(self)); }
 
 }  // namespace weft::rt

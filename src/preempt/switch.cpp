@@ -10,6 +10,7 @@
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/program_signals.hpp"
 #include "os/clock.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
@@ -98,7 +99,7 @@ void restore_fp(Worker* worker, const Unit* unit, const ucontext_t* frame) noexc
 void restore_mask(Klt* self, const Unit* unit) noexcept {
   if (!unit_owns(unit->host, own::kIdentity)) {
     self->native_mask = self->signal_mask;
-    self->program_mask.store(self->signal_mask, std::memory_order_relaxed);
+    self->program_mask.store(mask_between(self), std::memory_order_relaxed);
   }
   const uint64_t mask = self->program_mask.load(std::memory_order_relaxed);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);  // as much as the kernel knows of a sigset_t

@@ -36,23 +36,29 @@ int identity_get_name(char* name, size_t size) noexcept;
   return (identity.signals.load(std::memory_order_relaxed) | identity.in_hand.load(std::memory_order_relaxed)) != 0;
 }
 
-// The KLT is about to take signals again that this ULT, which has let go, has blocked: those that the KLT has been sent for it are its own.
-[[gnu::noinline]] void leave_pending(const Klt* self, uint64_t mask, Identity& left) noexcept;
+// This ULT, which has let go, has blocked these signals: those that the KLT has been sent for it are its own.
+[[gnu::noinline]] void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept;
+
+// Before the KLT gets another mask. To ask the kernel costs 0.1 us: it is not asked for what all KLTs have blocked, from the first on.
+[[gnu::always_inline]] inline void leave_blocked(Klt* self, uint64_t mask, Identity& left) noexcept {
+  const uint64_t blocked = self->program_mask.load(std::memory_order_relaxed) & ~(mask & self->signal_mask);
+  if (__builtin_expect(blocked != 0, 0)) leave_pending(self, blocked, left);
+}
 
 // No handler runs with the thread-local variables of one that has blocked the signal. To read the thread pointer costs a hundredth of
 // writing it. `left`: who has just let go; null: nobody.
 [[gnu::always_inline]] inline void be_on(const Identity& identity, Identity* left = nullptr) noexcept {
   Klt* self = klt_self();
   const uint64_t mask = identity.mask.load(std::memory_order_relaxed), before = self->program_mask.load(std::memory_order_relaxed);
-  if (__builtin_expect(left != nullptr && (before & ~mask) != 0, 0)) leave_pending(self, mask, *left);
+  if (left != nullptr) leave_blocked(self, mask, *left);
   have_signal_mask(self, before | mask);
   if (thread_pointer() != identity.thread_pointer) thread_pointer_set(identity.thread_pointer);
   have_signal_mask(self, mask);
 }
 [[gnu::always_inline]] inline void be_native(Identity& left) noexcept {
   Klt* self = klt_self();
-  const uint64_t mask = self->native_mask;
-  if (__builtin_expect((self->program_mask.load(std::memory_order_relaxed) & ~mask) != 0, 0)) leave_pending(self, mask, left);
+  const uint64_t mask = mask_between(self);
+  leave_blocked(self, mask, left);
   thread_pointer_set(klt_thread_pointer());
   have_signal_mask(self, mask);
 }

@@ -289,13 +289,16 @@ WEFT_ON_LENDER uint64_t pending_here() noexcept {
 
 }  // namespace
 
-WEFT_ON_LENDER void leave_pending(const Klt* self, uint64_t mask, Identity& left) noexcept {
-  const uint64_t opens = self->program_mask.load(std::memory_order_relaxed) & ~mask;
+WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept {
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
-  if ((pending & opens) == 0) return;
+  pending &= blocked;
+  // What the process has been sent, and everybody has blocked, is seen at each switch: whether it is that takes long to find out.
+  if (pending == 0 || pending == self->pending_for_all) return;
   const timespec no_time{};
-  while (const uint64_t own = pending_here() & opens) {
+  uint64_t own = pending_here() & blocked;
+  self->pending_for_all = pending & ~own;
+  for (; own != 0; own = pending_here() & blocked) {
     const uint64_t first = own & -own;
     siginfo_t info;
     if (system_call(SYS_rt_sigtimedwait, word(&first), word(&info), word(&no_time), kMaskBytes) <= 0) return;
