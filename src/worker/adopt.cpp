@@ -116,7 +116,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
   context_switch_to_entry(&unit->context, top, stay_as_lender, &adoption, nullptr, nullptr, nullptr);
   san::after_switch(adoption.stack.san);
   Worker* worker = guard_worker();
-  enter_own(worker, unit);
+  enter_own(unit);
   guard_leave(worker);
 }
 

@@ -157,16 +157,16 @@ void leave_signals(Identity* identity) noexcept {
   unit_signals_leave(*identity);
 }
 
-void enter_own_state(Worker* worker, const Unit* host) noexcept {
+void enter_own_state(const Unit* host) noexcept {
   const uint8_t what = host->cold.own;
-  if ((what & own::kFp) != 0 && !(host->cold.fp == worker->fp)) fp_restore(host->cold.fp);
+  if ((what & own::kFp) != 0) fp_get(host->cold.fp);
   if ((what & own::kIdentity) != 0) put_on_identity(host);
 }
 
 void leave_own_state(Worker* worker, Unit* host) noexcept {
   const uint8_t what = host->cold.own;
   if ((what & own::kFp) != 0) {
-    host->cold.fp = fp_save();
+    fp_put(host->cold.fp);
     if (!(host->cold.fp == worker->fp)) fp_restore(worker->fp);
   }
   if ((what & own::kIdentity) != 0) take_off_identity(host);

@@ -41,8 +41,10 @@ int identity_get_name(char* name, size_t size) noexcept;
 
 // Before the KLT gets another mask. To ask the kernel costs 0.1 us: it is not asked for what all KLTs have blocked, from the first on.
 [[gnu::always_inline]] inline void leave_blocked(Klt* self, uint64_t mask, Identity& left) noexcept {
-  const uint64_t blocked = self->program_mask.load(std::memory_order_relaxed) & ~(mask & self->signal_mask);
-  if (__builtin_expect(blocked != 0, 0)) leave_pending(self, blocked, left);
+  const uint64_t before = self->program_mask.load(std::memory_order_relaxed);
+  if (__builtin_expect(before == 0, 1)) return;
+  const uint64_t blocked = before & ~(mask & self->signal_mask);
+  if (blocked != 0) leave_pending(self, blocked, left);
 }
 
 // No handler runs with the thread-local variables of one that has blocked the signal. To read the thread pointer costs a hundredth of
@@ -86,11 +88,11 @@ int identity_get_name(char* name, size_t size) noexcept;
 }
 
 // What the unit has of its own, and what its worker has of that meanwhile.
-[[gnu::noinline]] void enter_own_state(Worker* worker, const Unit* host) noexcept;
+[[gnu::noinline]] void enter_own_state(const Unit* host) noexcept;
 [[gnu::noinline]] void leave_own_state(Worker* worker, Unit* host) noexcept;
 
-[[gnu::always_inline]] inline void enter_own(Worker* worker, const Unit* host) noexcept {
-  if (__builtin_expect(unit_is(host, flag::kOwnState), 0)) enter_own_state(worker, host);
+[[gnu::always_inline]] inline void enter_own(const Unit* host) noexcept {
+  if (__builtin_expect(unit_is(host, flag::kOwnState), 0)) enter_own_state(host);
 }
 [[gnu::always_inline]] inline void leave_own(Worker* worker, Unit* host) noexcept {
   if (__builtin_expect(unit_is(host, flag::kOwnState), 0)) leave_own_state(worker, host);

@@ -22,30 +22,32 @@ namespace weft::rt {
          (next->host->captive == nullptr || next->host->captive == klt_self());
 }
 
-// The control words of one that has its own stay on its stack, where they are not those of all others.
+// What one that has its own has set is on its stack meanwhile, and comes back as it goes on, as by enter_own(): so the next one finds anything, unless it
+// has none. It is not compared with anything: that takes longer.
 class FpLeft {
  public:
-  [[gnu::always_inline]] FpLeft(const Worker* worker, const Unit* unit) noexcept {
-    if (!unit_is(unit, flag::kOwnState) || !unit->identity->owns_fp) return;
-    mine_ = fp_save();
-    differs_ = !(mine_ == worker->fp);
-    if (__builtin_expect(differs_, 0)) fp_restore(worker->fp);
+  [[gnu::always_inline]] FpLeft(const Worker* worker, const Unit* unit, const Unit* next) noexcept : mine_(owns_fp(unit)) {
+    if (!mine_) return;
+    fp_put(env_);
+    if (__builtin_expect(!owns_fp(next), 0)) fp_restore(worker->fp);
   }
   FpLeft(const FpLeft&) = delete;
   FpLeft& operator=(const FpLeft&) = delete;
   [[gnu::always_inline]] ~FpLeft() {
-    if (__builtin_expect(differs_, 0)) fp_restore(mine_);
+    if (mine_) fp_get(env_);
   }
 
  private:
-  FpEnvironment mine_;
-  bool differs_ = false;
+  [[gnu::always_inline]] static bool owns_fp(const Unit* unit) noexcept { return unit_is(unit, flag::kOwnState) && unit->identity->owns_fp; }
+
+  const bool mine_;
+  FpEnvironment env_;
 };
 
 // As switch_directly(). The thread pointer is written once; but a tool that keeps what it knows of a stack in thread-local storage
 // is told of the switch on the KLT's, as everywhere: else it takes the next one's for what belongs to the stack that is left.
 [[gnu::always_inline]] inline void go_straight(Worker* worker, Unit* unit, Unit* next) noexcept {
-  const FpLeft fp(worker, unit);
+  const FpLeft fp(worker, unit, next);
   if constexpr (san::kOwnThreadLocals) {
     if (unit_is(unit, flag::kOwnState)) take_off_identity(unit);
   } else {

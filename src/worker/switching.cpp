@@ -93,7 +93,7 @@ template <bool own_stack>
   // What it joins does not run on its stack: that would be on its identity.
   unit->claim_floor.store(has_identity ? kNoClaim : claim_floor_of(*unit->stack), std::memory_order_relaxed);
   klt_set_claim_floor(worker->parent != nullptr ? kNoClaim : unit->claim_floor.load(std::memory_order_relaxed));
-  enter_own(worker, unit);
+  enter_own(unit);
   if (__builtin_expect(has_identity, 0)) identity_begin(unit->identity, *unit->stack);
   worker = call_unit<true>(worker, unit);
   leave_own(worker, unit);
@@ -404,7 +404,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   }
   san::after_switch(from->san);
   worker = guard_worker();
-  enter_own(worker, unit->host);
+  enter_own(unit->host);
   return worker;
 }
 
@@ -535,7 +535,7 @@ struct SavedScheduler {
   --worker->depth;
   set_floor(worker, me);
   restore_exceptions(me);
-  enter_own(worker, me->host);
+  enter_own(me->host);
 }
 
 }  // namespace
