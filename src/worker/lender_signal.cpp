@@ -287,6 +287,14 @@ WEFT_ON_LENDER uint64_t pending_here() noexcept {
   return set;
 }
 
+// It came just as the ULT blocked it, and is not the program's: nothing is known of it, since no more signals could be queued.
+WEFT_ON_LENDER bool is_stand_in(const siginfo_t& info) noexcept {
+  if (info.si_signo != kStandIn || info.si_code != SI_USER || info.si_pid != 0) return false;
+  Action now{};
+  system_call(SYS_rt_sigaction, kStandIn, 0, word(&now), kMaskBytes);
+  return own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler));
+}
+
 }  // namespace
 
 WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept {
@@ -302,6 +310,7 @@ WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) n
     const uint64_t first = own & -own;
     siginfo_t info;
     if (system_call(SYS_rt_sigtimedwait, word(&first), word(&info), word(&no_time), kMaskBytes) <= 0) return;
+    if (is_stand_in(info)) continue;
     // What it says is for the kernel alone to send to another thread.
     if (lender_queue(left, info) != 0) lender_send(left, info.si_signo);
   }
