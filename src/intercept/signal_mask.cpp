@@ -38,7 +38,7 @@ void note_mask(uint64_t before, int how, uint64_t set) noexcept {
   if (!inside) guard_enter();  // on one KLT
   klt_self()->program_mask.store(mask, std::memory_order_relaxed);
   if (Identity* identity = identity_of(pthread_self())) {
-    if (identity->adopted) others_block(before, mask);
+    if (identity->adopted) others_block(mask);
     lender_set_mask(*identity, mask);
   } else {
     klt_self()->native_mask = mask;

@@ -21,10 +21,9 @@ void others_take_signals(bool do_so) noexcept {
   blocked_by_others.store(0, std::memory_order_relaxed);
 }
 
-void others_block(uint64_t before, uint64_t mask) noexcept {
-  const uint64_t theirs = signals_of_others();
-  if ((mask & ~before & theirs) != 0) blocked_by_others.fetch_or(mask & ~before & theirs, std::memory_order_relaxed);
-  if ((before & ~mask) != 0) blocked_by_others.fetch_and(~(before & ~mask), std::memory_order_relaxed);
+void others_block(uint64_t mask) noexcept {
+  constexpr uint64_t kNobodyCan = signal_bit(SIGKILL) | signal_bit(SIGSTOP);
+  blocked_by_others.store(mask & signals_of_others() & ~kNobodyCan, std::memory_order_relaxed);
 }
 
 uint64_t signals_of_others() noexcept {

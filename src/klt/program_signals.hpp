@@ -31,8 +31,8 @@ inline constexpr uint64_t kProcessSignals = ~(kFaultSignals | kCLibrarySignals);
 void others_take_signals(bool do_so) noexcept;
 [[gnu::noinline]] uint64_t signals_of_others() noexcept;  // as the kernel has a set
 
-// One of those threads has changed its mask. Of several the last one counts: what it has open it takes itself.
-void others_block(uint64_t before, uint64_t mask) noexcept;
+// That is what one of those threads has blocked now. Of several the last one counts: what it has open it takes itself.
+void others_block(uint64_t mask) noexcept;
 extern std::atomic<uint64_t> blocked_by_others;
 
 // With no identity on it, as long as it runs something.
