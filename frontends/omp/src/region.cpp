@@ -62,15 +62,20 @@ namespace {
   display_affinity(&member);
 }
 
-// A region's threads begin with the floating-point control words of its opener; what they change is their own.
-uint32_t fp_here() {
-  const rt::FpEnvironment now = rt::fp_save();
-  return now.mxcsr | uint32_t{now.x87} << 16;
-}
-void begin_fp(const Team& team) {
-  if (__builtin_expect(fp_here() == team.fp, 1)) return;
-  rt::fp_restore({.mxcsr = team.fp & 0xffff, .x87 = static_cast<uint16_t>(team.fp >> 16)});
-}
+// A region's threads begin with the floating-point control words of its opener; what they change is their own. Those that somebody has are asked for
+// some time before they are looked at: it takes long until they are in memory.
+class FpHere {
+ public:
+  FpHere() { rt::fp_put(now_); }
+  uint32_t word() const { return (now_.mxcsr & ~0x3fu) | uint32_t{now_.x87} << 16; }
+  void begin(const Team& team) const {
+    if (__builtin_expect(word() == team.fp, 1)) return;
+    rt::fp_restore({.mxcsr = team.fp & 0xffff, .x87 = static_cast<uint16_t>(team.fp >> 16)});
+  }
+
+ private:
+  rt::FpEnvironment now_;
+};
 
 void begin_as_member(Member& member, const Order& order) {
   member.number = order.number;
@@ -138,9 +143,10 @@ void thread_main(void* arg) {
     }
     const Order& order = thread.order;
     if (order.run == nullptr) break;
+    const FpHere fp;
     tell_children(team, order, member.num);
-    if (thread.has_identity) begin_fp(team);
     begin_as_member(member, order);
+    if (thread.has_identity) fp.begin(team);
     order.run(member, order);
     if (tool::there()) {
       tool::join_begins(member);
@@ -243,12 +249,12 @@ void change(T& word, const T& value) {
   if (!(word == value)) word = value;
 }
 
-void describe(Team& team, Member& opener, int n, bool active) {
+void describe(Team& team, Member& opener, int n, bool active, const FpHere& fp) {
   const Team& outer = *opener.team;
   leave_out(team, n);
   std::atomic_ref(team.number).store(team.number + 1, std::memory_order_relaxed);
   change(team.n, n);
-  change(team.fp, fp_here());
+  change(team.fp, fp.word());
   change(team.outer, opener.team);
   change(team.opener, &opener);
   change(team.level, outer.level + 1);
@@ -325,6 +331,7 @@ uint8_t flags_of(const RegionWish& wish, Team& team, int n) {
 }
 
 void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
+  const FpHere fp;
   Thread& thread = this_thread();
   Member& opener = *thread.member;
   Contention& contention = *opener.team->contention;
@@ -340,7 +347,7 @@ void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
     if (there < n) add_busy(contention, opener, there - n);
     n = there;
   }
-  describe(team, opener, n, n > 1);
+  describe(team, opener, n, n > 1, fp);
   count_region(team, opener, n, started);
   if (__builtin_expect(wish.inner_threads != nullptr, 0)) {
     team.own_inner_threads = *wish.inner_threads;
@@ -450,7 +457,7 @@ void league(int teams, int limit, void (*body)(void* arg), void* arg) {
     Member& first = team.members[0];
     first.thread = &thread;
     first.outer = &opener;
-    describe(team, opener, 1, false);
+    describe(team, opener, 1, false, FpHere());
     team.level = 0;
     team.active_level = 0;
     team.league_num = i;

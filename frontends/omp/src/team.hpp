@@ -203,7 +203,7 @@ struct alignas(64) Team {
   // member 0, before the region begins, while nobody else is in it; what stays the same from region to region is not written, since
   // members look at it. First, on one cache line, what they look at most.
   int n = 1;               // how many take part in this region
-  uint32_t fp = 0;         // with which floating-point control words they begin: see begin_fp()
+  uint32_t fp = 0;         // with which floating-point control words they begin: see FpHere
   void* gnu = nullptr;     // the GNU layer's: task reductions of the region
   Bind bind = Bind::kFalse;  // of this region: the clause's, or the opener's bind-var
   bool shows = false;      // OMP_DISPLAY_AFFINITY: its members have other places than in its region before
