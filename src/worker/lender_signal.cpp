@@ -302,6 +302,7 @@ WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) n
   system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
   pending &= blocked;
   // What the process has been sent, and everybody has blocked, is seen at each switch: whether it is that takes long to find out.
+  self->pending_for_all &= pending;
   if (pending == 0 || pending == self->pending_for_all) return;
   const timespec no_time{};
   uint64_t own = pending_here() & blocked;
