@@ -13,6 +13,7 @@
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/identity.hpp"
 #include "worker/signal_stack.hpp"
@@ -318,7 +319,8 @@ WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) n
 }
 
 void lender_give_back(Identity& identity, uint64_t set) noexcept {
-  if (!own_signal_has_courier()) return;
+  // In a handler that has blocked it the courier would not come, and be waited for in vain.
+  if (!own_signal_has_courier() || (signal_mask_here() & own_signals_mask()) != 0) return;
   const uint64_t before = identity.wait_mask.load(std::memory_order_relaxed);
   lender_wait_mask(identity, before & ~set);
   while ((identity.sent.load(std::memory_order_seq_cst) & set) != 0 || identity.looking.load(std::memory_order_seq_cst)) {
