@@ -308,6 +308,9 @@ WEFT_API void* worker_front(weft_worker_t worker);
 WEFT_API void* my_front();
 WEFT_API weft_pool_t worker_lane(weft_worker_t worker);
 WEFT_API bool worker_stopped(weft_worker_t worker);
+// Whoever carries the caller's worker is on that CPU then, and free to be moved, as before. Nothing is done where it may not go there, nor
+// without a worker.
+WEFT_API void carrier_to(unsigned cpu);
 // Makes a worker with a patient scheduler over its lane (null), or with that one. It is started, or discarded.
 WEFT_API int worker_create(weft_sched_t sched, void* front, weft_worker_t* worker);
 WEFT_API int worker_start(weft_worker_t worker);

@@ -1,4 +1,6 @@
 // worker.cpp: workers, and the runtime, beyond weft.h.
+#include <cerrno>
+
 #include "api/handles.hpp"
 #include "front/front.hpp"
 #include "identity/identity.hpp"
@@ -10,6 +12,7 @@
 #include "klt/no_preemption.hpp"
 #include "klt/program_signals.hpp"
 #include "os/clock.hpp"
+#include "os/cpu_set.hpp"
 #include "os/local_ranks.hpp"
 #include "os/quota.hpp"
 #include "os/topology.hpp"
@@ -196,6 +199,24 @@ bool worker_take_from(weft_pool_t pool) {
 void set_bell(void (*function)()) { bell.function.store(function, std::memory_order_release); }
 void set_lasting_bell(void (*function)()) { bell.lasting.store(function, std::memory_order_release); }
 void ring_bell() { bell_ring(); }
+
+void carrier_to(unsigned cpu) {
+  Worker* worker = guard_enter();  // on one KLT
+  if (worker == nullptr) return;
+  const int error = errno;
+  Klt* self = klt_self();
+  const int tid = self->tid.load(std::memory_order_relaxed);
+  // It may take long, and may be long after it was asked for: what the program's threads have blocked meanwhile is not for this one to take.
+  const bool between = !unit_owns(klt_current()->host, own::kIdentity);
+  if (between) take_no_signals(self);
+  CpuSet all, one;
+  one.add(static_cast<int>(cpu));
+  const bool may = get_affinity(all, tid) == 0 && all.contains(static_cast<int>(cpu));
+  if (may && set_affinity(one, tid) == 0) set_affinity(all, tid);
+  if (between) take_signals(self);
+  errno = error;
+  guard_leave(guard_worker());
+}
 
 static_assert(kMostCpus == kMaxCpus);
 bool may_use_cpu(int cpu) { return runtime.affinity_known && runtime.affinity.contains(cpu); }

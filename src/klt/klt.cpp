@@ -190,6 +190,7 @@ void become_findable(Klt* self) noexcept {
   if (first != nullptr) {  // else: the thread's own start, on this very stack
     san::after_switch(self->base.san);
     san::stack_reused(self->base.low, stack_pointer());
+    take_no_signals(self);  // before somebody goes on who may block one and wait for it
     reinterpret_cast<BaseAction>(first)(a, b);
     become_findable(self);
   }

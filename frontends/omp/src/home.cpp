@@ -1,13 +1,13 @@
 #include "home.hpp"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "front/front.hpp"
 #include "os/cpu_set.hpp"
 #include "weft/weft.h"
 
@@ -44,18 +44,7 @@ void change_homes(Homes& homes, unsigned other) {
   changing.clear(std::memory_order_release);
 }
 
-// Whoever carries the caller's worker is on that CPU then, and free to be moved. By its number: the caller may be preempted in
-// between, and go on on another kernel thread.
-void move_to(unsigned cpu) {
-  const pid_t klt = ::gettid();
-  cpu_set_t all, one;
-  if (sched_getaffinity(klt, sizeof all, &all) != 0 || !CPU_ISSET(cpu, &all)) return;  // it may not go there any more
-  CPU_ZERO(&one);
-  CPU_SET(cpu, &one);
-  if (sched_setaffinity(klt, sizeof one, &one) == 0) sched_setaffinity(klt, sizeof all, &all);
-}
-
-void move_in(void* cpu) { move_to(static_cast<unsigned>(reinterpret_cast<uintptr_t>(cpu))); }
+void move_in(void* cpu) { front::carrier_to(static_cast<unsigned>(reinterpret_cast<uintptr_t>(cpu))); }
 
 }  // namespace
 
@@ -110,7 +99,7 @@ void go_home() {
   const int other = homes->worker_at[cpu].load(std::memory_order_relaxed);
   if (other < 0 || homes->of_workers[static_cast<size_t>(other)].seen.load(std::memory_order_relaxed) != cpu) return;
   if (worker == 0) return change_homes(*homes, static_cast<unsigned>(other));
-  move_to(home);
+  front::carrier_to(home);
   mine.seen.store(home, std::memory_order_relaxed);
 }
 
