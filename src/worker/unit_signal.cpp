@@ -1,6 +1,5 @@
 #include "worker/unit_signal.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
+#include "os/task_file.hpp"
 #include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
 
@@ -38,32 +38,6 @@ struct Search {
 void look_at(Klt* klt, void* search_arg) noexcept {
   auto& search = *static_cast<Search*>(search_arg);
   if (identity_of(klt->current.load(std::memory_order_acquire)) == search.whose) search.found = klt;
-}
-
-// A file of /proc/self/task/<tid>; empty: it cannot be read. Async-signal-safe.
-struct TaskFile {
-  char text[4096] = {};
-  TaskFile(int tid, const char* name) noexcept {
-    char path[64] = "/proc/self/task/";
-    char digits[16];
-    int count = 0;
-    for (; tid > 0; tid /= 10) digits[count++] = static_cast<char>('0' + tid % 10);
-    char* end = path + std::strlen(path);
-    while (count > 0) *end++ = digits[--count];
-    *end++ = '/';
-    std::strcpy(end, name);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    if (read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
-    close(fd);
-  }
-};
-
-// "SigBlk:\t0000000000000200"
-bool has_blocked_of(uint64_t signals, int tid) noexcept {
-  const TaskFile status(tid, "status");
-  const char* mask = std::strstr(status.text, "SigBlk:");
-  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signals) != 0;
 }
 
 // In a call with a signal mask of its own: "NUMBER ARGUMENT …", or "running". No handler of ours makes such a call.
