@@ -62,6 +62,8 @@ void count_block(Worker* worker, const Klt* carrier, const Sight& sight) noexcep
 // The worker was taken for it. The next one that is seen is another one, though the stamp be the same: the kernel's record of
 // what came in between may be late.
 void count_taken(Worker* worker, const Klt* carrier, const Sight& sight) noexcept;
+// A worker was taken from one that did not sleep, and kept its ticks out: others may do the same.
+void note_deaf() noexcept;
 // The next unit that comes to the worker's lane wakes it. Scout, heir; also where the worker is only being set up.
 void scout_rest(Worker* worker) noexcept;
 void scout_look(Worker* worker) noexcept;

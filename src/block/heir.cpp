@@ -5,6 +5,7 @@
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
@@ -67,6 +68,12 @@ bool may_be_taken(const Klt* victim, const Sight& sight) noexcept {
   return unit == nullptr || !keeps_worker(unit);
 }
 
+// The same of one that does not sleep just now, and keeps its ticks out.
+bool is_past_its_slice(const Worker* worker, const Klt* victim) noexcept {
+  const Unit* unit = victim->current.load(std::memory_order_relaxed);
+  return unit != nullptr && !keeps_worker(unit) && !preempt_leaves_alone(unit) && preempt_cannot_come(worker, victim, now_ns());
+}
+
 // Of units that could come from other workers later on, those workers' scouts tell.
 bool nobody_waits(Worker* worker) noexcept {
   if (units_wait(worker)) return false;
@@ -80,8 +87,8 @@ enum class Outcome { kNothing, kGivenAway, kMine };
 // self: the heir; null: there is none.
 Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   const Sight sight = watch_look(victim);
-  if (!may_be_taken(victim, sight)) return Outcome::kNothing;
-  if (sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
+  if (!may_be_taken(victim, sight) && (sight.asleep || !is_past_its_slice(worker, victim))) return Outcome::kNothing;
+  if (sight.asleep && sight.stamp != 0) count_block(worker, victim, sight);  // another one than the scout has seen
   if (block_mode.load(std::memory_order_relaxed) == BlockMode::Auto && nobody_waits(worker)) {
     scout_rest(worker);
     if (!units_wait(worker)) return Outcome::kNothing;
@@ -104,8 +111,12 @@ Outcome take_from(Klt* self, Worker* worker, Klt* victim) noexcept {
   }
   count_taken(worker, victim, sight);
   if (room == Room::kBeyond) block_counts.beyond.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t since = sight.since != 0 ? sight.since : worker->post.counted_at.load(std::memory_order_relaxed);
-  block_counts.idle_ns.fetch_add(now_ns() - since, std::memory_order_relaxed);
+  if (sight.asleep) {
+    const uint64_t since = sight.since != 0 ? sight.since : worker->post.counted_at.load(std::memory_order_relaxed);
+    block_counts.idle_ns.fetch_add(now_ns() - since, std::memory_order_relaxed);
+  } else {
+    note_deaf();
+  }
   return outcome;
 }
 

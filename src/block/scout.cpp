@@ -19,6 +19,7 @@
 #include "block/watch.hpp"
 #include "inspect/dump.hpp"
 #include "klt/process_gate.hpp"
+#include "klt/time_slice.hpp"
 #include "os/clock.hpp"
 #include "os/membarrier.hpp"
 #include "os/service_thread.hpp"
@@ -82,6 +83,11 @@ constinit std::atomic<bool> told{false};
 constinit std::atomic<bool> alert{false};
 constinit std::atomic<uint64_t> taken_since{0};
 constinit std::atomic<uint32_t> taken_lately{0};
+
+// When a worker was last taken from one that keeps its ticks out; 0: not lately. Such threads may be many, and keep the cores busy: scouts,
+// who go behind them all, would see the next one seconds later. So the thread that makes spares looks for a while.
+constinit std::atomic<uint64_t> deaf_at{0};
+constexpr uint64_t kDeafLatelyNs = 100'000'000;
 
 struct Scout {
   Worker* worker;
@@ -182,13 +188,13 @@ void note_company(Scout& scout, const Klt* klt, bool asleep, uint64_t now) noexc
   }
 }
 
-// The carrier sleeps.
+// The carrier sleeps, or keeps its ticks out.
 void see_to_it(Scout& scout, const Klt* klt, const Sight& sight, bool unchanged) noexcept {
   Worker* worker = scout.worker;
   // In Weft, or in the code of a scheduler or a pool of the user's, from which nobody takes a worker.
   if (klt->guard.load(std::memory_order_acquire) != kGuardDown) return;
   if (klt->current.load(std::memory_order_relaxed) == nullptr) return;
-  count_block(worker, klt, sight);
+  if (sight.asleep) count_block(worker, klt, sight);
   if (call_heir(worker)) {
     scout.alone = 0;
   } else if (scout.alone == 0 || !unchanged) {
@@ -227,7 +233,7 @@ bool look(Scout& scout) noexcept {
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
   note_company(scout, klt, sight.asleep, now);
   scout.klt = klt;
-  if (sight.asleep) {
+  if (sight.asleep || preempt_cannot_come(worker, klt, now)) {
     scout.nap_in_company = kNapNs;
     scout.calm_nap = kFirstCalmNapNs;
     see_to_it(scout, klt, sight, unchanged);
@@ -372,6 +378,28 @@ void count_taken(Worker* worker, const Klt* carrier, const Sight& sight) noexcep
   block_counts.taken.fetch_add(1, std::memory_order_relaxed);
   uint64_t block = block_of(carrier, sight);
   worker->post.counted.compare_exchange_strong(block, 0, std::memory_order_relaxed);
+}
+
+void note_deaf() noexcept {
+  if (deaf_at.exchange(now_ns(), std::memory_order_relaxed) == 0) spare_maker_look();
+}
+
+bool block_look_for_deaf() noexcept {
+  const uint64_t at = deaf_at.load(std::memory_order_relaxed);
+  if (at == 0) return false;
+  const uint64_t now = now_ns();
+  if (now > at + kDeafLatelyNs) {
+    deaf_at.store(0, std::memory_order_relaxed);  // a scout sees the next one
+    return false;
+  }
+  gate_enter();
+  for_each_post([now](Worker* worker) {
+    const Klt* klt = is_awake(worker) ? worker->carrier.load(std::memory_order_acquire) : nullptr;
+    if (klt == nullptr || klt->guard.load(std::memory_order_acquire) != kGuardDown) return;
+    if (preempt_cannot_come(worker, klt, now)) call_heir(worker);
+  });
+  gate_leave();
+  return true;
 }
 
 void scout_look(Worker* worker) noexcept {

@@ -42,6 +42,8 @@ void block_stop() noexcept;
 void block_remove() noexcept;
 // In a forked child, in its one thread. worker: null: the runtime stayed behind.
 void block_become_child(Klt* self, Worker* worker) noexcept;
+// The thread that makes spares: beside many that keep their ticks out scouts have nothing of the core. True: it is to do so again soon.
+bool block_look_for_deaf() noexcept;
 // One of ours that is no KLT.
 bool block_is_scout(int tid) noexcept;
 // One of those has been made, and does nothing of ours yet.

@@ -78,6 +78,11 @@ inline bool preempt_tick_waits() noexcept {
 }
 // Its lane has asked to be told: a unit waits there now. Any thread.
 void preempt_unit_waits(Worker* worker) noexcept;
+// The tick is long due, and has not come, since the carrier's thread has it blocked by itself. Reads a file of the kernel's where one is long
+// due (15 us). Any thread.
+bool preempt_cannot_come(const Worker* worker, const Klt* carrier, uint64_t now) noexcept;
+// Whether its ticks leave it alone. Whoever holds its worker.
+bool preempt_leaves_alone(const Unit* unit) noexcept;
 // Its earliest deadline is another one now: a tick comes then, if there is no other.
 void preempt_deadline(Worker* worker) noexcept;
 

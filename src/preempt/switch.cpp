@@ -12,6 +12,8 @@
 #include "klt/no_preemption.hpp"
 #include "klt/program_signals.hpp"
 #include "os/clock.hpp"
+#include "os/signal_mask.hpp"
+#include "os/task_file.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
 #include "worker/packing.hpp"
@@ -26,6 +28,9 @@ namespace {
 
 // A program that lets others run by itself is asked more and more seldom whether it still does.
 constexpr uint32_t kMostPeriods = 16;
+
+// Some thread of another process's may have the core.
+constexpr uint64_t kLongDueNs = 2'000'000;
 
 // Signal-yield for all does not mean units with an identity where nobody sees soon that a KLT sleeps: what such a unit holds, of
 // malloc's locks or stdio's, others wait for in the kernel, and only if their workers go on does it, too.
@@ -174,6 +179,15 @@ bool keep_in_mind(Worker* worker, bool spins) noexcept {
 }
 
 }  // namespace
+
+bool preempt_leaves_alone(const Unit* unit) noexcept { return kind_of(unit) == WEFT_PREEMPTION_NONE; }
+
+bool preempt_cannot_come(const Worker* worker, const Klt* carrier, uint64_t now) noexcept {
+  if (preempt_off() || preempt_relays() || !worker->preempt.ticking.load(std::memory_order_relaxed)) return false;
+  if (now < worker->preempt.due.load(std::memory_order_relaxed) + kLongDueNs) return false;
+  const int signal = preempt_settings.signal.load(std::memory_order_relaxed);
+  return signal != 0 && has_blocked_of(signal_bit(signal), carrier->tid.load(std::memory_order_relaxed));
+}
 
 bool preempt_by_priority(const Worker* worker) noexcept {
   return worker->preempt.by_priority.load(std::memory_order_relaxed);

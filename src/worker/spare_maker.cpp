@@ -14,6 +14,7 @@
 
 #include "identity/identity.hpp"
 #include "identity/keeper.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
@@ -23,7 +24,7 @@
 namespace weft::rt {
 namespace {
 
-constexpr uint64_t kKeepNs = 1'000'000'000;
+constexpr uint64_t kKeepNs = 1'000'000'000, kLookForDeafNs = 2'000'000;
 // Whoever has become one stays for a while: where ULTs are preempted each needs its own, and the next ones will too.
 constexpr unsigned kMostSpares = 64;
 
@@ -80,7 +81,9 @@ void* maker_main(void*) noexcept {
     if (identity_waits() && !keeper_start()) identity_refused(EAGAIN);
     preempt_look_for_stuck();
     outside_of_forks(preempt_start_metronome);
-    if (klt_spares() <= spares_wanted()) {
+    if (block_look_for_deaf()) {
+      futex_wait_for(wish, kNothing, kLookForDeafNs);
+    } else if (klt_spares() <= spares_wanted()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
       end_surplus();
