@@ -45,7 +45,8 @@ bool has_errno(const dl_phdr_info* object, size_t size) noexcept {
   return block != nullptr && here >= block && here < block + size;
 }
 
-// Under the loader's lock, which it holds while it changes its table.
+// Under the lock of the loader's list of objects. What is about to be loaded is in that before it has its slot in the table: no thread has
+// a variable of it yet, and values_known() sees when it has one.
 int learn_module(dl_phdr_info* object, size_t, void*) noexcept {
   const size_t module = object->dlpi_tls_modid;
   if (module == 0) return 0;
@@ -54,10 +55,11 @@ int learn_module(dl_phdr_info* object, size_t, void*) noexcept {
     try {
       if (learnt.of.size() < module + 2) learnt.of.resize(module + 2);
       Image& image = learnt.of[module];
-      image.offset = tls_offset(tls_slot(module));
+      image.slot = tls_slot(module);
+      if (image.slot.module == nullptr) return 0;
+      image.offset = tls_offset(image.slot);
       image.size = header->p_memsz;
       image.kept = has_errno(object, header->p_memsz);
-      image.slot = tls_slot(module);
       const auto* begin = reinterpret_cast<const char*>(object->dlpi_addr + header->p_vaddr);
       image.begins.assign(begin, begin + header->p_filesz);
     } catch (const std::bad_alloc&) {

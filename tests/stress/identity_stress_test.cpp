@@ -7,12 +7,16 @@
 #include <regex.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <regex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/random_program.hpp"
@@ -189,6 +193,36 @@ TEST_P(IdentityStress, LibrariesWithStateOfThreads) {
     EXPECT_EQ(counted, expected.load());
     if (HasFailure()) return;
   }
+}
+
+// Each time that a library with thread-local variables has come or gone it is learnt anew what they begin as.
+TEST(IdentityAndLoader, LibrariesComeAndGo) {
+  if (const char* why = weft::rt::san::no_identities()) GTEST_SKIP() << why;
+  weft_options_t options{};
+  options.workers = 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  std::atomic<bool> ends{false};
+  std::atomic<long> loads{0};
+  std::thread loader([&] {
+    while (!ends.load()) {
+      void* const library = dlopen(WEFT_LATE_TLS, RTLD_NOW);
+      ASSERT_NE(library, nullptr) << dlerror();
+      dlclose(library);
+      loads.fetch_add(1);
+    }
+  });
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = WEFT_IDENTITY_OWN;
+  const auto end = std::chrono::steady_clock::now() + stress_time(std::chrono::seconds(1));
+  for (int i = 0; std::chrono::steady_clock::now() < end; ++i) {
+    Call call([&, i] { EXPECT_EQ(std::exchange(here(), i), 7); });
+    weft_unit_t unit = call.ult(&attr);
+    ASSERT_TRUE(ok(weft_free(&unit)));
+  }
+  ends.store(true);
+  loader.join();
+  EXPECT_GT(loads.load(), 0);
+  ASSERT_TRUE(ok(weft_finalize()));
 }
 
 }  // namespace
