@@ -5,7 +5,7 @@
 
 namespace weft::rt {
 
-// It takes no signal, and has a stack as small as such a thread needs, whatever `ulimit -s` says: address space may be limited, too.
+// It takes no signal but SIGSYS, and has a stack as small as such a thread needs, whatever `ulimit -s` says: address space may be limited, too.
 // Returns 0, or the error of pthread_create().
 int service_thread_start(pthread_t& thread, void* (*run)(void*), void* arg) noexcept;
 

@@ -31,12 +31,14 @@ inline uint64_t signal_mask_here() noexcept {
   return kernel_set(now);
 }
 
-// Threads that are made meanwhile take no signal, but for the C library's own.
+// Threads that are made meanwhile take no signal, but for the C library's own, and SIGSYS: a program's filter of system calls (seccomp) may send that
+// to whoever makes one, for its handler to answer in the kernel's place; it ends the process where it is blocked.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
     sigset_t all;
     sigfillset(&all);  // leaves the C library's own out
+    sigdelset(&all, SIGSYS);
     set_signal_mask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { set_signal_mask(SIG_SETMASK, &before_, nullptr); }

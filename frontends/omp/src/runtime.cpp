@@ -1,7 +1,6 @@
 #include "runtime.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "home.hpp"
 #include "keep.hpp"
 #include "os/cpu_set.hpp"
+#include "os/signal_mask.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
@@ -71,16 +71,13 @@ void finish_apart() {
   if (!notices) return;
   about_to_finish.store(true, std::memory_order_relaxed);
   settings_before = front::blocking_settings_made();
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const rt::SignalsBlocked scope;
   pthread_t thread;
   if (pthread_create(&thread, nullptr, finish, nullptr) == 0) {
     pthread_detach(thread);
   } else {
     finish(nullptr);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 // Code that spins or blocks must not keep the others of its team from running: that is how OpenMP's threads are used, and
