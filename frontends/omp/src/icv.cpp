@@ -14,4 +14,9 @@ Icvs icvs_inside(const Icvs& outer, int level) {
   return icvs;
 }
 
+bool list_says_bind(int level) {
+  const Device& said = device();
+  return said.bind_unset_after || static_cast<size_t>(level) < said.bind_list.size();
+}
+
 }  // namespace weft::omp

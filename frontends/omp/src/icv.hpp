@@ -86,5 +86,7 @@ Device& device();
 // What a task at `level` (nesting level of parallel regions, active or not) below one with `outer` begins with: nthreads-var
 // and bind-var of that level.
 Icvs icvs_inside(const Icvs& outer, int level);
+// Whether OMP_PROC_BIND says something of the regions of this level.
+bool list_says_bind(int level);
 
 }  // namespace weft::omp

@@ -357,6 +357,7 @@ void begin(const RegionWish& wish, int n, const Body& body, bool by_program) {
   change(team.gnu, wish.gnu);
   const Bind bind = icvs_of(opener).bind;
   change(team.bind, wish.bind != 0 && bind != Bind::kFalse ? static_cast<Bind>(wish.bind) : bind);
+  if (__builtin_expect(wish.bind != 0 && wish.bind_lasts, 0) && !list_says_bind(team.level)) team.icvs.bind = team.bind;
   if (__builtin_expect(device().display_affinity, 0)) team.shows = places_changed(team);
   if (wish.loop != nullptr) {
     first.share = first.head;

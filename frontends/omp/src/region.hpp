@@ -12,6 +12,7 @@ struct LoopSpec;
 struct RegionWish {
   int threads = 0;  // num_threads(); 0: not given; 1 also for if(false)
   int bind = 0;     // proc_bind(); 0: not given
+  bool bind_lasts = false;  // as of libgomp's: regions inside go by that, too, as far as the list of OMP_PROC_BIND says nothing
   const std::vector<int>* inner_threads = nullptr;  // num_threads() with a list: the numbers behind the first
   const LoopSpec* loop = nullptr;  // combined with a loop, or sections: which every member finds begun
   void* gnu = nullptr;  // for Team::gnu

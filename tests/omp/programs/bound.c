@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -140,6 +141,27 @@ static void* other(void* unused) {
   return unused;
 }
 
+/* With libgomp a region inside goes by the clause, where OMP_PROC_BIND has no list. */
+static void clause_lasts(void) {
+  const char* said = getenv("OMP_PROC_BIND");
+  if (said != NULL && strchr(said, ',') != NULL) return;
+  const omp_proc_bind_t outside = omp_get_proc_bind();
+#ifdef __clang__
+  const omp_proc_bind_t wanted = outside;
+#else
+  const omp_proc_bind_t wanted = omp_proc_bind_spread;
+#endif
+#pragma omp parallel num_threads(2) proc_bind(spread)
+  {
+    CHECK(omp_get_proc_bind() == wanted);
+#pragma omp parallel num_threads(2)
+    CHECK(omp_get_proc_bind() == wanted);
+  }
+#pragma omp parallel num_threads(2)
+  CHECK(omp_get_proc_bind() == outside);
+  CHECK(omp_get_proc_bind() == outside);
+}
+
 /* While one thread of the place is busy the other CPUs of the place run the others. */
 static void balanced(void) {
   int seen = 0, may = omp_get_place_num_procs(widest);
@@ -151,6 +173,7 @@ static void balanced(void) {
 
 int main(int argc, char** argv) {
   alone = argc > 1 && strcmp(argv[1], "alone") == 0;
+  CHECK(omp_get_place_num() == 0); /* before the first region */
   CHECK(omp_get_num_places() > 0 && omp_get_proc_bind() != omp_proc_bind_false);
   for (int i = 1; i < omp_get_num_places(); ++i) {
     if (omp_get_place_num_procs(i) > omp_get_place_num_procs(widest)) widest = i;
@@ -160,6 +183,7 @@ int main(int argc, char** argv) {
   flat(omp_get_num_places());
   flat(7);
   nested();
+  clause_lasts();
   leagues();
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, other, NULL) == 0);

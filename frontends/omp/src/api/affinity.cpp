@@ -68,8 +68,10 @@ WEFT_OMP_PLAIN(omp_get_proc_bind, "OMP_4.0")
 WEFT_OMP_API int omp_get_num_places() { return static_cast<int>(device().places.size()); }
 WEFT_OMP_PLAIN(omp_get_num_places, "OMP_4.5")
 
+// Whoever asks before its first region gets to its place by that.
 WEFT_OMP_API int omp_get_place_num() {
   const Member* member = caller();
+  if (member == nullptr && device().initial.bind != Bind::kFalse) member = &this_member();
   return member != nullptr ? member->place : -1;
 }
 WEFT_OMP_PLAIN(omp_get_place_num, "OMP_4.5")

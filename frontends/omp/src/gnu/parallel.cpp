@@ -37,6 +37,7 @@ RegionWish make_wish(unsigned threads, unsigned flags) {
   RegionWish wish;
   wish.threads = threads > 0x7fffffff ? 0x7fffffff : static_cast<int>(threads);
   wish.bind = static_cast<int>(flags & kBindMask);
+  wish.bind_lasts = true;
   return wish;
 }
 
