@@ -160,13 +160,14 @@ void initialize_by_keeper() {
   kept.ready.wait(false, std::memory_order_acquire);
 }
 
-// In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone.
+// In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone. Under the lock: others
+// may fork just then.
 Thread* forking = nullptr;
 int forked_at = 0;  // its place
 
 void before_fork() {
-  forking = this_thread_if_any();
   lock.lock();
+  forking = this_thread_if_any();
   thread_table_lock();
 }
 

@@ -74,6 +74,18 @@ static void children(void) {
   for (int i = 0; i < 4; ++i) CHECK(status_of(pids[i]) == 0);
 }
 
+/* Threads of a region fork at the same time, and each child goes on as the thread that it was. */
+static void children_of_threads(int n) {
+  for (int i = 0; i < 10; ++i) {
+#pragma omp parallel num_threads(n)
+    {
+      const pid_t pid = fork();
+      if (pid == 0) _exit(region(4) == 1 && region_in_thread(3) == 3 ? 0 : 5); /* nested, and another root */
+      CHECK(status_of(pid) == 0);
+    }
+  }
+}
+
 /* The runtime is there, but none of its threads has begun yet. */
 static int before_any_region(void) {
   volatile int letter = 'x'; /* its kind stands in a table that thread-local storage leads to */
@@ -200,6 +212,8 @@ int main(int argc, char** argv) {
   bare_child();
   children();
   inside_a_region();
+  children_of_threads(2);
+  children_of_threads(5);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, children_of_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
   children();
