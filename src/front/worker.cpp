@@ -203,6 +203,7 @@ void ring_bell() { bell_ring(); }
 void carrier_to(unsigned cpu) {
   Worker* worker = guard_enter();  // on one KLT
   if (worker == nullptr) return;
+  if (cpu_now() == static_cast<int>(cpu)) return guard_leave(worker);
   const int error = errno;
   Klt* self = klt_self();
   const int tid = self->tid.load(std::memory_order_relaxed);
