@@ -105,13 +105,41 @@ uint64_t shrunk(uint32_t halvings) noexcept {
   return std::max(interval >> halvings, std::min(interval, preempt_settings.spin_slice));
 }
 
+// What a tick itself takes away of its thread's time: some microseconds, in a slow virtual machine's bad hours 11 to 16. The least of the last looks,
+// since others have the core at few of them. Races cost a look at most.
+class TickCost {
+ public:
+  void saw(int64_t away_ns) noexcept {
+    const uint32_t looks = looks_.load(std::memory_order_relaxed);
+    const int64_t least = std::min(now_.load(std::memory_order_relaxed), std::max(away_ns, int64_t{0}));
+    if (looks + 1 < kLooks) {
+      looks_.store(looks + 1, std::memory_order_relaxed);
+      now_.store(least, std::memory_order_relaxed);
+    } else {
+      before_.store(least, std::memory_order_relaxed);
+      looks_.store(0, std::memory_order_relaxed);
+      now_.store(kMostNs, std::memory_order_relaxed);
+    }
+  }
+  int64_t ns() const noexcept {
+    return std::min(now_.load(std::memory_order_relaxed), before_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  static constexpr uint32_t kLooks = 16;
+  static constexpr int64_t kMostNs = 15'000;  // with kAwayNs that is half of the shortest slice
+  std::atomic<int64_t> now_{kMostNs}, before_{kMostNs};
+  std::atomic<uint32_t> looks_{0};
+};
+constinit TickCost tick_cost;
+
 // Another process may have had the core since the last tick, and this one be there in time all the same.
 enum class HasRun { kNo, kYes, kUnknown };
-constexpr int64_t kAwayNs = 10'000;
+constexpr int64_t kAwayNs = 10'000;  // beyond what the tick takes
 
 HasRun has_run(const TickTime& time) noexcept {
   if (!time.away_ns) return HasRun::kUnknown;
-  return *time.away_ns <= kAwayNs ? HasRun::kYes : HasRun::kNo;
+  return *time.away_ns <= tick_cost.ns() + kAwayNs ? HasRun::kYes : HasRun::kNo;
 }
 
 // How the values differ from those that the last tick has found.
@@ -172,6 +200,7 @@ SpinLook preempt_look_for_spinning(const Unit* unit, const ucontext_t* frame, co
   uint32_t halvings = known ? record.halvings.load(std::memory_order_relaxed) : 0;
   uint32_t doubts = known ? record.doubts.load(std::memory_order_relaxed) : 0;
   uintptr_t again = 0;
+  if (time.away_ns) tick_cost.saw(*time.away_ns);
   Values values = known && frame != nullptr ? values_of(record, *frame, time) : Values::kOthers;
   const HasRun run = values == Values::kSame ? has_run(time) : HasRun::kYes;
   if (run == HasRun::kNo) values = Values::kOthers;

@@ -214,6 +214,21 @@ TEST_F(SpinJudgement, NorDoesOneThatComesWhereOthersHadTheCore) {
   EXPECT_EQ(preempt_slice(&unit_), kInterval);
 }
 
+// As in a slow virtual machine.
+TEST_F(SpinJudgement, WhatTheTickItselfTakesIsNobodys) {
+  time_.away_ns = 14'000;
+  for (int i = 0; i < 40; ++i) tick();
+  EXPECT_EQ(preempt_slice(&unit_), kShortest);
+  time_.away_ns = 30'000;
+  for (int i = 0; i < 6; ++i) tick();
+  EXPECT_EQ(preempt_slice(&unit_), kInterval);
+  time_.away_ns = 0;
+  tick();
+  time_.away_ns = 14'000;
+  for (int i = 0; i < 6; ++i) tick();
+  EXPECT_EQ(preempt_slice(&unit_), kInterval) << "it takes less, as one look has shown";
+}
+
 TEST_F(SpinJudgement, WhoSleepsInTheKernelDoesNotSpin) {
   at(kSystemCall);
   for (int i = 0; i < 5; ++i) {
