@@ -394,6 +394,7 @@ bool block_look_for_deaf() noexcept {
   }
   gate_enter();
   for_each_post([now](Worker* worker) {
+    if (worker->post.state.load(std::memory_order_acquire) == kPostEnds) return;
     const Klt* klt = is_awake(worker) ? worker->carrier.load(std::memory_order_acquire) : nullptr;
     if (klt == nullptr || klt->guard.load(std::memory_order_acquire) != kGuardDown) return;
     if (preempt_cannot_come(worker, klt, now)) call_heir(worker);
