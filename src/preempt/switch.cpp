@@ -13,7 +13,7 @@
 #include "klt/program_signals.hpp"
 #include "os/clock.hpp"
 #include "os/signal_mask.hpp"
-#include "os/task_file.hpp"
+#include "os/proc_file.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
 #include "worker/packing.hpp"

@@ -14,7 +14,7 @@
 #include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
-#include "os/task_file.hpp"
+#include "os/proc_file.hpp"
 #include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
 
@@ -42,7 +42,7 @@ void look_at(Klt* klt, void* search_arg) noexcept {
 
 // In a call with a signal mask of its own: "NUMBER ARGUMENT …", or "running". No handler of ours makes such a call.
 bool waits_for_signals(int tid) noexcept {
-  const TaskFile call(tid, "syscall");
+  const ProcFile call = task_file(tid, "syscall");
   if (call.text[0] < '0' || call.text[0] > '9') return false;
   switch (std::strtol(call.text, nullptr, 10)) {
     case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_ppoll: case SYS_pselect6: case SYS_epoll_pwait: case SYS_epoll_pwait2:
@@ -99,7 +99,7 @@ bool send_to_taken(Identity& to, Klt* klt, int signal) noexcept {
 bool leave_to_sleeper(Klt* klt) noexcept {
   klt->attention.fetch_or(attention::kSignals, std::memory_order_relaxed);
   membarrier_all();
-  const TaskFile call(klt->tid.load(std::memory_order_relaxed), "syscall");
+  const ProcFile call = task_file(klt->tid.load(std::memory_order_relaxed), "syscall");
   char* rest = nullptr;
   return std::strtol(call.text, &rest, 10) == SYS_futex && std::strtoull(rest, nullptr, 16) == reinterpret_cast<uintptr_t>(&klt->wake);
 }

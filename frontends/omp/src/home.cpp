@@ -1,6 +1,7 @@
 #include "home.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +9,9 @@
 #include <vector>
 
 #include "front/front.hpp"
+#include "os/clock.hpp"
 #include "os/cpu_set.hpp"
+#include "os/proc_file.hpp"
 #include "weft/weft.h"
 
 namespace weft::omp {
@@ -20,6 +23,7 @@ struct Home {
   std::atomic<unsigned> cpu{0};
   // its worker
   std::atomic<unsigned> seen{0};  // the CPU where it was when it woke last
+  std::atomic<uint64_t> not_before{0};  // ns; it stays where it is until then
 };
 
 // By worker; and by CPU whose home it is, of those that share one the first's, -1: nobody's: the first worker. Never freed: threads look
@@ -27,8 +31,12 @@ struct Home {
 struct Homes {
   std::vector<Home> of_workers;
   std::vector<std::atomic<int>> worker_at;
+  std::atomic<unsigned long> cpus{0};  // of the machine; 0: nobody has asked yet
 };
 std::atomic<Homes*> given{nullptr};
+
+// So long a machine with more threads to run than CPUs is taken to stay so.
+constexpr uint64_t kFullForNs = 10'000'000;
 
 // Only the first worker does it, one ULT at a time: it may be preempted in between, and another one then finds it half done.
 std::atomic_flag changing = ATOMIC_FLAG_INIT;
@@ -44,7 +52,15 @@ void change_homes(Homes& homes, unsigned other) {
   changing.clear(std::memory_order_release);
 }
 
-void move_in(void* cpu) { front::carrier_to(static_cast<unsigned>(reinterpret_cast<uintptr_t>(cpu))); }
+// Each CPU of the machine has somebody to run.
+bool machine_is_full(Homes& homes) {
+  unsigned long cpus = homes.cpus.load(std::memory_order_relaxed);
+  if (cpus == 0) {
+    cpus = static_cast<unsigned long>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+    homes.cpus.store(cpus, std::memory_order_relaxed);
+  }
+  return rt::runnable_threads() > cpus;
+}
 
 }  // namespace
 
@@ -68,12 +84,6 @@ void homes_give(int first) {
     if (i < cpus.size()) homes->worker_at[cpu].store(static_cast<int>(i), std::memory_order_relaxed);
   }
   given.store(homes, std::memory_order_release);
-  for (unsigned i = 0; i < homes->of_workers.size(); ++i) {
-    weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
-    attr.worker = weft_worker_get(i);
-    attr.pinned = true;
-    weft_ult_create(move_in, reinterpret_cast<void*>(uintptr_t{cpus[i % cpus.size()]}), &attr, nullptr);
-  }
 }
 
 int home_of(unsigned worker) {
@@ -99,6 +109,10 @@ void go_home() {
   const int other = homes->worker_at[cpu].load(std::memory_order_relaxed);
   if (other < 0 || homes->of_workers[static_cast<size_t>(other)].seen.load(std::memory_order_relaxed) != cpu) return;
   if (worker == 0) return change_homes(*homes, static_cast<unsigned>(other));
+  // Where others compute at its home it waits for its turn there, for milliseconds; who has woken it here lets it run sooner.
+  const uint64_t time = rt::now_ns();
+  if (time < mine.not_before.load(std::memory_order_relaxed)) return;
+  if (machine_is_full(*homes)) return mine.not_before.store(time + kFullForNs, std::memory_order_relaxed);
   front::carrier_to(home);
   mine.seen.store(home, std::memory_order_relaxed);
 }

@@ -6,22 +6,27 @@
 // So who is at another one's home goes back to its own. But not the first worker, which has the main thread: that one runs while the others
 // wait, and if it is elsewhere, then since its CPU has others to run, another process's main thread say. It is at home where it is, and the
 // other worker goes to where it was.
-// Rejected: binding (a runtime that merely has been loaded leaves the CPUs to the kernel, and to other programs); yielding while
-// one looks (the CPU may go to another program, for milliseconds).
+// Nor does anybody go home while the machine has more threads to run than CPUs: beside two processes that compute, a worker that went
+// home waited there for its turn, and a region of four threads took twice to ten times as long as where it stayed beside its waker.
+// Rejected: to move each worker home at the start, too (that wakes it, and may wait for a busy CPU; the kernel puts new threads on idle ones,
+// and who is woken beside the first worker goes home then); to judge by how long a worker has waited for CPUs since it went home
+// (schedstat: each lesson takes milliseconds, and regions as long as before); to bind them (a runtime that merely has been loaded
+// leaves the CPUs to the kernel, and to other programs); to yield while one looks (the CPU may go to another program, for milliseconds).
 #pragma once
 
 namespace weft::omp {
 
-// Each worker gets its home, and goes there: the first one at that CPU, where the program's first thread is (-1: unknown), the others at
+// Each worker gets its home: the first one at that CPU, where the program's first thread is (-1: unknown), the others at
 // those behind it. So processes that start at the same time do not all have their main threads on one CPU. Context: the core has
-// just started, its workers are not bound; later, as many as then: they move.
+// just started, its workers are not bound; later, as many as then.
 void homes_give(int first);
 
 // CPU of a worker; -1: it has none.
 int home_of(unsigned worker);
 
-// The caller's worker goes home, if it is at the home of another one that is there too; the first one changes homes with that one. Whoever
-// carries it may be moved afterwards as before. Context: a ULT that has slept, looks on, or has let others go first.
+// The caller's worker goes home, if it is at the home of another one that is there too, and the machine is not full; the first one changes
+// homes with that one. Whoever carries it may be moved afterwards as before. Context: a ULT that has slept, looks on, or has let
+// others go first.
 void go_home();
 
 }  // namespace weft::omp

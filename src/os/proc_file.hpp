@@ -1,0 +1,59 @@
+// proc_file.hpp: what the kernel tells in /proc, of a thread of the process and of the machine. Async-signal-safe; no thread is cancelled here.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace weft::rt {
+
+// The first 4 KiB of a file; empty: it cannot be read.
+struct ProcFile {
+  char text[4096] = {};
+  explicit ProcFile(const char* path) noexcept {
+    const int error = errno;
+    if (const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); fd >= 0) {
+      if (syscall(SYS_read, fd, text, sizeof text - 1) < 0) text[0] = '\0';
+      syscall(SYS_close, fd);
+    }
+    errno = error;
+  }
+};
+
+// Of /proc/self/task/<tid>.
+inline ProcFile task_file(int tid, const char* name) noexcept {
+  char path[64] = "/proc/self/task/";
+  char digits[16];
+  int count = 0;
+  for (; tid > 0; tid /= 10) digits[count++] = static_cast<char>('0' + tid % 10);
+  char* end = path + std::strlen(path);
+  while (count > 0) *end++ = digits[--count];
+  *end++ = '/';
+  std::strcpy(end, name);
+  return ProcFile(path);
+}
+
+// "SigBlk:\t0000000000000200"
+inline bool has_blocked_of(uint64_t signals, int tid) noexcept {
+  const ProcFile status = task_file(tid, "status");
+  const char* mask = std::strstr(status.text, "SigBlk:");
+  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signals) != 0;
+}
+
+// How many threads of the whole machine run or would, the caller among them; 0: unknown. "0.20 0.18 0.12 3/80 11206"
+inline unsigned long runnable_threads() noexcept {
+  const ProcFile load("/proc/loadavg");
+  const char* field = load.text;
+  for (int i = 0; i < 3 && field != nullptr; ++i) {
+    field = std::strchr(field, ' ');
+    if (field != nullptr) ++field;
+  }
+  return field != nullptr ? std::strtoul(field, nullptr, 10) : 0;
+}
+
+}  // namespace weft::rt
