@@ -29,13 +29,13 @@ bool process_may_use(int cpu) noexcept {
 }
 
 // A ULT of a front-end's in a pool that others' schedulers have, too: it goes on there when this worker has stopped. Where it
-// runs it may not have chosen: a tick, or a block, may have brought it here.
+// runs it may not have chosen: a tick, or a block, may have brought it here. Not below a stacked scheduler, for which its worker would wait.
 bool goes_on_elsewhere() noexcept {
   if (!klt_register_valid()) return false;
   Worker* worker = guard_enter();
   if (worker == nullptr) return false;
   const Unit* unit = klt_current();
-  bool may = unit != nullptr && unit_is(unit, flag::kFront) && !unit_is(unit, flag::kTasklet) && worker->parent == nullptr;
+  bool may = unit != nullptr && unit_is(unit, flag::kFront) && !unit_is(unit, flag::kTasklet) && worker->scheduling == nullptr;
   if (may) {
     const Pool* home = unit->pool.load(std::memory_order_relaxed);
     may = home->access != WEFT_ACCESS_PRIV && home->schedulers.load(std::memory_order_relaxed) > 1;

@@ -76,8 +76,32 @@ int rank() {
 }
 
 // A tick takes main to another ES, whose pool is its own as well; nobody asked it.
-class AbtPrimaryElsewhere : public testing::Test {
+// Or of ESs with schedulers of the program's own, as BOLT's.
+void run_own(ABT_sched sched) {
+  ABT_pool pool;
+  EXPECT_TRUE(abt_ok(ABT_sched_get_pools(sched, 1, 0, &pool)));
+  for (ABT_bool stop = ABT_FALSE; stop == ABT_FALSE;) {
+    ABT_unit unit;
+    EXPECT_TRUE(abt_ok(ABT_pool_pop(pool, &unit)));
+    if (unit != ABT_UNIT_NULL) {
+      EXPECT_TRUE(abt_ok(ABT_xstream_run_unit(unit, pool)));
+    }
+    EXPECT_TRUE(abt_ok(ABT_sched_has_to_stop(sched, &stop)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_check_events(sched)));
+  }
+}
+
+class AbtPrimaryElsewhere : public testing::TestWithParam<bool> {
  protected:
+  ABT_sched make_sched(ABT_pool pool) {
+    ABT_sched sched = ABT_SCHED_NULL;
+    ABT_sched_def def = {ABT_SCHED_TYPE_ULT, nullptr, run_own, nullptr, nullptr};
+    const int error = GetParam() ? ABT_sched_create(&def, 1, &pool, ABT_SCHED_CONFIG_NULL, &sched)
+                                 : ABT_sched_create_basic(ABT_SCHED_BASIC_WAIT, 1, &pool, ABT_SCHED_CONFIG_NULL, &sched);
+    EXPECT_TRUE(abt_ok(error));
+    return sched;
+  }
+
   void SetUp() override {
     setenv("WEFT_PREEMPTION", "on", 1);
     ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
@@ -86,8 +110,8 @@ class AbtPrimaryElsewhere : public testing::Test {
     ABT_xstream self;
     ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO_WAIT, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
     ASSERT_TRUE(abt_ok(ABT_xstream_self(&self)));
-    ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(self, ABT_SCHED_BASIC_WAIT, 1, &pool)));
-    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC_WAIT, 1, &pool, ABT_SCHED_CONFIG_NULL, &other)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, make_sched(pool))));
+    ASSERT_TRUE(abt_ok(ABT_xstream_create(make_sched(pool), &other)));
     std::atomic<bool> there{false};
     const auto wait_for_main = [](void* arg) {
       while (!*static_cast<std::atomic<bool>*>(arg)) EXPECT_TRUE(abt_ok(ABT_self_yield()));
@@ -103,7 +127,7 @@ class AbtPrimaryElsewhere : public testing::Test {
   ABT_xstream other;
 };
 
-TEST_F(AbtPrimaryElsewhere, JoinsTheEsThatItIsOn) {
+TEST_P(AbtPrimaryElsewhere, JoinsTheEsThatItIsOn) {
   while (rank() == 0) EXPECT_TRUE(abt_ok(ABT_self_yield()));
   EXPECT_TRUE(abt_ok(ABT_xstream_join(other)));
   EXPECT_EQ(rank(), 0);
@@ -111,15 +135,18 @@ TEST_F(AbtPrimaryElsewhere, JoinsTheEsThatItIsOn) {
   EXPECT_TRUE(abt_ok(ABT_finalize()));
 }
 
-TEST_F(AbtPrimaryElsewhere, FreesTheEsThatItIsOn) {
+TEST_P(AbtPrimaryElsewhere, FreesTheEsThatItIsOn) {
   EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
   EXPECT_EQ(rank(), 0);
   EXPECT_TRUE(abt_ok(ABT_finalize()));
 }
 
-TEST_F(AbtPrimaryElsewhere, Finalises) {
+TEST_P(AbtPrimaryElsewhere, Finalises) {
   EXPECT_TRUE(abt_ok(ABT_finalize()));
   EXPECT_EQ(ABT_initialized(), ABT_ERR_UNINITIALIZED);
 }
+
+INSTANTIATE_TEST_SUITE_P(Scheds, AbtPrimaryElsewhere, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& info) { return info.param ? "Own" : "Predefined"; });
 
 }  // namespace
