@@ -211,6 +211,24 @@ WEFT_API bool yield_as_thread(unsigned calls);
 // on with them, and keeps its kernel thread. As precise as the kernel's: never less. No signal ends it. False: nothing has been done; also in
 // a signal handler, whose mask its kernel thread has. Context: any.
 WEFT_API bool sleep_as_thread(uint64_t ns);
+// Until the second one the caller is not preempted, and must not suspend. False: nothing has been done, it is none of Weft's threads; then
+// the second one is not called. They nest. Context: any.
+WEFT_API bool no_preemption_begin();
+WEFT_API void no_preemption_end();
+class NoPreemption {
+ public:
+  NoPreemption() : counts_(no_preemption_begin()) {}
+  NoPreemption(const NoPreemption&) = delete;
+  NoPreemption& operator=(const NoPreemption&) = delete;
+  ~NoPreemption() {
+    if (counts_) no_preemption_end();
+  }
+
+ private:
+  const bool counts_;
+};
+// Ticks, or blocks in the kernel, may take a unit's worker from it: nobody chooses where it goes on. Context: any.
+WEFT_API bool workers_are_taken();
 // Another number as soon as a tick has interrupted the caller's kernel thread, or it goes on on another one: then a system call
 // that has ended with EINTR may have done so for that. 0: the caller is none of Weft's, or a section of its own. Context: any.
 WEFT_API uint64_t tick_mark();

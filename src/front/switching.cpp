@@ -7,6 +7,8 @@
 #include "front/front.hpp"
 #include "identity/identity.hpp"
 #include "klt/guard.hpp"
+#include "klt/kernel_sleep.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
@@ -359,6 +361,10 @@ uint64_t tick_mark() {
   guard_leave(worker);
   return mark;
 }
+
+bool no_preemption_begin() { return rt::no_preemption_begin(); }
+void no_preemption_end() { rt::no_preemption_end(); }
+bool workers_are_taken() { return leaves_its_klt(); }
 
 bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }
 

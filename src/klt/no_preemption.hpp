@@ -9,19 +9,27 @@
 
 namespace weft::rt {
 
+// False: the caller is no KLT, and there is nothing to end.
+inline bool no_preemption_begin() noexcept {
+  if (!klt_register_valid()) return false;
+  klt_register_add32<kKltNoPreemption>(1);
+  return true;
+}
+
+inline void no_preemption_end() noexcept {
+  if (!klt_register_valid()) return;  // a thread may stop being a KLT in between: weft_finalize()
+  klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+  if (__builtin_expect(preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
+}
+
 // The ULT does not suspend within the scope. A tick that comes meanwhile is acted on at its end.
 class NoPreemption {
  public:
-  NoPreemption() noexcept : on_klt_(klt_register_valid()) {
-    if (on_klt_) klt_register_add32<kKltNoPreemption>(1);
-  }
+  NoPreemption() noexcept : on_klt_(no_preemption_begin()) {}
   NoPreemption(const NoPreemption&) = delete;
   NoPreemption& operator=(const NoPreemption&) = delete;
   ~NoPreemption() {
-    // A thread may stop being a KLT in between: weft_finalize().
-    if (!on_klt_ || !klt_register_valid()) return;
-    klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
-    if (__builtin_expect(preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
+    if (on_klt_) no_preemption_end();
   }
 
  private:

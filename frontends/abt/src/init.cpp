@@ -47,14 +47,6 @@ bool stop() noexcept {
   return true;
 }
 
-// Where the units are preempted, or their workers taken while they block, nobody chooses the ES on which main goes on.
-bool units_move_by_themselves() noexcept {
-  weft_preemption_info_t preemption{};
-  weft_blocking_info_t blocking{};
-  return (weft_preemption_info(&preemption) == WEFT_OK && preemption.mode != WEFT_PREEMPTION_OFF) ||
-         (weft_blocking_info(&blocking) == WEFT_OK && blocking.mode != WEFT_BLOCKING_OFF);
-}
-
 }  // namespace
 }  // namespace weft::abt
 
@@ -79,7 +71,7 @@ int ABT_finalize(void) {
   if (count == 0) return ABT_ERR_UNINITIALIZED;
   if (count == 1) {
     const Xstream* mine = my_xstream();
-    if (mine == nullptr || (!mine->primary && !units_move_by_themselves())) return ABT_ERR_INV_XSTREAM;
+    if (mine == nullptr || (!mine->primary && !weft::front::workers_are_taken())) return ABT_ERR_INV_XSTREAM;
     if (weft::front::self() != weft::front::primary()) return ABT_ERR_INV_THREAD;
     // What is left to do may be anything.
     hold.unlock();

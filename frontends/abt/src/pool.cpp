@@ -150,9 +150,9 @@ void free_pool_if_automatic(ABT_pool pool) noexcept {
 
 bool pool_empty(ABT_pool pool) noexcept {
   const Pool* info = record(pool);
-  if (info->user && !info->def.old) return info->def.is_empty(pool) != ABT_FALSE;
-  if (info->user) return info->def.of_old.p_get_size(pool) == 0;
-  return weft_pool_size(core(pool)) == 0;
+  if (!info->user) return weft_pool_size(core(pool)) == 0;
+  const InPool inside;
+  return info->def.old ? info->def.of_old.p_get_size(pool) == 0 : info->def.is_empty(pool) != ABT_FALSE;
 }
 
 bool pool_size(ABT_pool pool, size_t* size) noexcept {
@@ -163,6 +163,7 @@ bool pool_size(ABT_pool pool, size_t* size) noexcept {
   }
   const auto get_size = info->def.old ? info->def.of_old.p_get_size : info->def.get_size;
   if (get_size == nullptr) return false;
+  const InPool inside;
   *size = get_size(pool);
   return true;
 }

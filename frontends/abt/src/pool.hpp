@@ -45,6 +45,20 @@ inline bool is_user(ABT_pool pool) noexcept {
   return info != nullptr && info->user;
 }
 
+// While it lives, the caller is in a function of a user-defined pool. Schedulers call these too, which are not preempted, and would wait for
+// ever for a lock of the pool's whose holder was. Nor may it suspend: what it waits for holds its ES, as it would a scheduler.
+class InPool {
+ public:
+  InPool() noexcept : was_(weft_wait_in_place(true)) {}
+  InPool(const InPool&) = delete;
+  InPool& operator=(const InPool&) = delete;
+  ~InPool() { weft_wait_in_place(was_); }
+
+ private:
+  const front::NoPreemption not_preempted_;
+  const bool was_;
+};
+
 // The contexts in which the runtime itself pushes.
 inline constexpr ABT_pool_context kResume = ABT_POOL_CONTEXT_OP_THREAD_RESUME;
 

@@ -52,6 +52,7 @@ int print_threads(ABT_pool pool, PrintThreads to) noexcept {
     }, &to);
     return ABT_SUCCESS;
   }
+  const InPool inside;
   if (info->def.old) {
     if (info->def.of_old.p_print_all == nullptr) return ABT_ERR_POOL;
     return info->def.of_old.p_print_all(pool, &to, print_thread_of);
@@ -72,7 +73,10 @@ int push_many(ABT_pool pool, const ABT_thread* threads, size_t num, ABT_pool_con
   for (size_t i = 0; i < num; ++i) {
     if (!is_null(threads[i])) part(core(threads[i]))->context = kResume;
   }
-  if (!units.empty()) def.push_many(pool, units.data(), units.size(), context);
+  if (!units.empty()) {
+    const InPool inside;
+    def.push_many(pool, units.data(), units.size(), context);
+  }
   pool_pushed(core(pool));
   return ABT_SUCCESS;
 } catch (const std::bad_alloc&) {
@@ -105,6 +109,7 @@ namespace {
 ABT_thread pop_of_user(ABT_pool pool, ABT_pool_context context) noexcept {
   const Pool* info = record(pool);
   poll();
+  const InPool inside;
   if (!info->def.old) return info->def.pop(pool, context);
   const ABT_unit unit = info->def.of_old.p_pop(pool);
   return is_null(unit) ? ABT_THREAD_NULL : thread_of(unit);
@@ -131,6 +136,7 @@ int pop_waiting(ABT_pool pool, ABT_thread* thread, double seconds, ABT_pool_cont
     *thread = wait_for_thread(pool, seconds);
     return ABT_SUCCESS;
   }
+  const InPool inside;
   if (!info->def.old) {
     if (info->def.pop_wait == nullptr) return fail(thread, ABT_THREAD_NULL, ABT_ERR_POOL);
     *thread = info->def.pop_wait(pool, seconds, context);
@@ -171,6 +177,7 @@ int ABT_pool_pop_threads_ex(ABT_pool pool, ABT_thread* threads, size_t len, size
   const Pool* info = record(pool);
   if (info->user && !info->def.old) {
     if (info->def.pop_many == nullptr) return ABT_ERR_POOL;
+    const InPool inside;
     info->def.pop_many(pool, threads, len, num, pool_ctx);
     return ABT_SUCCESS;
   }
@@ -256,6 +263,7 @@ int ABT_pool_pop_timedwait(ABT_pool pool, ABT_unit* unit, double abstime_secs) {
   if (info->user && info->def.old) {
     const auto pop = info->def.of_old.p_pop_timedwait;
     if (pop == nullptr) return fail(unit, ABT_UNIT_NULL, ABT_ERR_POOL);
+    const InPool inside;
     *unit = pop(pool, abstime_secs);
     return ABT_SUCCESS;
   }
@@ -268,6 +276,7 @@ int ABT_pool_remove(ABT_pool pool, ABT_unit unit) {
   const Pool* info = record(pool);
   if (info->user) {
     const auto remove = info->def.old ? info->def.of_old.p_remove : nullptr;
+    const InPool inside;
     return remove != nullptr ? remove(pool, unit) : ABT_ERR_POOL;
   }
   const ABT_thread thread = thread_of(unit);
@@ -287,6 +296,7 @@ int ABT_pool_print_all(ABT_pool pool, void* arg, void (*print_fn)(void*, ABT_uni
   const Pool* info = record(pool);
   if (info->user && info->def.old) {
     const auto print = info->def.of_old.p_print_all;
+    const InPool inside;
     return print != nullptr ? print(pool, arg, print_fn) : ABT_ERR_POOL;
   }
   PrintUnits to{arg, print_fn};

@@ -93,6 +93,7 @@ int take_from_user_pool(ABT_pool pool, ABT_thread thread, bool* taken) noexcept 
   const PoolDef& def = record(pool)->def;
   if (!def.old || def.of_old.u_is_in_pool == nullptr || def.of_old.p_remove == nullptr) return ABT_ERR_POOL;
   const ABT_unit unit = unit_of(thread);
+  const InPool inside;
   *taken = def.of_old.u_is_in_pool(unit) != ABT_FALSE && def.of_old.p_remove(pool, unit) == ABT_SUCCESS;
   return ABT_SUCCESS;
 }

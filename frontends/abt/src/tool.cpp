@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "lock.hpp"
 #include "runtime.hpp"
 #include "self.hpp"
 #include "unit.hpp"
@@ -33,7 +34,7 @@ struct Tool {
   uint64_t mask = 0;
   void* arg = nullptr;
 };
-constinit std::mutex tool_lock;
+constinit Lock<std::mutex> tool_lock;
 constinit Tool the_tool;
 // A copy for those who only look whether an event is wanted.
 constinit std::atomic<uint64_t> wanted{0};

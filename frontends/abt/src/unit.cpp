@@ -4,6 +4,7 @@
 
 #include <new>
 #include <unordered_map>
+#include <utility>
 
 #include "key.hpp"
 #include "pool.hpp"
@@ -16,7 +17,7 @@ using namespace front;
 
 // Programs with user-defined pools alone come here. Several tables, so that their threads seldom meet.
 struct alignas(64) Shard {
-  std::mutex lock;
+  Lock<std::mutex> lock;
   std::unordered_map<ABT_unit, ABT_thread> threads;
 };
 constexpr size_t kShards = 64;
@@ -48,19 +49,29 @@ void forget(ABT_unit unit) noexcept {
   shard.threads.erase(unit);
 }
 
-void free_unit(Extra* extra) noexcept {
-  if (extra->unit == nullptr) return;
-  forget(extra->unit);
-  const PoolDef& def = record(extra->unit_pool)->def;
+// What a pool has made of a work unit; null: it is built in.
+struct PoolUnit {
+  ABT_unit unit;
+  ABT_pool pool;
+};
+
+void free_unit(PoolUnit of) noexcept {
+  const InPool inside;
+  const PoolDef& def = record(of.pool)->def;
   if (def.old) {
-    def.of_old.u_free(&extra->unit);
+    def.of_old.u_free(&of.unit);
   } else {
-    def.free_unit(extra->unit_pool, extra->unit);
+    def.free_unit(of.pool, of.unit);
   }
-  extra->unit = nullptr;
+}
+
+// The unit that it has been until now.
+PoolUnit exchange_unit(Extra* extra, PoolUnit now) noexcept {
+  return {std::exchange(extra->unit, now.unit), std::exchange(extra->unit_pool, now.pool)};
 }
 
 ABT_unit create_unit(ABT_pool pool, ABT_thread thread) noexcept {
+  const InPool inside;
   const PoolDef& def = record(pool)->def;
   return def.old ? def.of_old.u_create_from_thread(thread) : def.create_unit(pool, thread);
 }
@@ -82,7 +93,10 @@ void drop(weft_unit_t unit, FrontHooks* hooks) {
   auto* extra = static_cast<Extra*>(hooks);
   if (extra->watched) tell_tool(to_abt(unit), ABT_TOOL_EVENT_THREAD_FREE);
   destroy_values(extra);
-  free_unit(extra);
+  if (extra->unit != nullptr) {
+    forget(extra->unit);
+    free_unit({extra->unit, extra->unit_pool});
+  }
   delete extra;
 }
 
@@ -114,23 +128,30 @@ int associate(ABT_thread thread, ABT_pool pool) noexcept {
   if (extra == nullptr && weft_unit_pool(core(thread)) == core(pool)) return ABT_SUCCESS;
   const bool user = is_user(pool);
   if (extra != nullptr && extra->unit != nullptr && extra->unit_pool == pool) return ABT_SUCCESS;
+  PoolUnit now{};
   if (user) {
     if (extra == nullptr) extra = extra_of(thread);
     if (extra == nullptr) return ABT_ERR_MEM;
     const ABT_unit made = create_unit(pool, thread);
     if (is_null(made)) return ABT_ERR_UNIT;
-    free_unit(extra);
-    extra->unit = made;
-    extra->unit_pool = pool;
-    part(core(thread))->context = kResume;
     if (!remember(made, thread)) {
-      free_unit(extra);
+      free_unit({made, pool});
       return ABT_ERR_MEM;
     }
-  } else if (extra != nullptr) {
-    free_unit(extra);
+    now = {made, pool};
   }
-  if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
+  PoolUnit before{};
+  {
+    // Where it is the caller's own, a tick would push a unit of one pool into another one.
+    const front::NoPreemption scope;
+    if (extra != nullptr) before = exchange_unit(extra, now);
+    if (user) part(core(thread))->context = kResume;
+    if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
+  }
+  if (before.unit != nullptr) {
+    if (before.unit != now.unit) forget(before.unit);  // a pool may call it by the work unit's address, as the other one does
+    free_unit(before);
+  }
   return ABT_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/spin_lock.hpp"
 #include "handles.hpp"
+#include "lock.hpp"
 
 namespace weft::abt {
 
@@ -21,7 +22,7 @@ struct Extra : front::FrontHooks {
   // any thread
   std::atomic<KeyEntry*> keys{nullptr};  // newest first; nothing is taken out before the end
   std::atomic<bool> fixed{false};        // not migratable
-  rt::SpinLock lock;                     // of the following
+  Lock<rt::SpinLock> lock;               // of the following
   ABT_pool move_to = nullptr;
   void (*moved)(ABT_thread, void*) = nullptr;
   void* moved_arg = nullptr;

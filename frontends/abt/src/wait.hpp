@@ -41,10 +41,10 @@ inline void* memory_of(const void* object, const uint32_t& spare) noexcept {
   return memory_at(object, note & ~front::kCondMark);
 }
 
-// While it lives, what the calling unit waits for holds its ES.
+// While it lives, what the calling unit waits for holds its ES; but not where whom it waits for may have lost that very ES to it.
 class HoldsStream {
  public:
-  HoldsStream() noexcept : was_(weft_wait_in_place(true)) {}
+  HoldsStream() noexcept : was_(weft_wait_in_place(!front::workers_are_taken())) {}
   HoldsStream(const HoldsStream&) = delete;
   HoldsStream& operator=(const HoldsStream&) = delete;
   ~HoldsStream() { weft_wait_in_place(was_); }

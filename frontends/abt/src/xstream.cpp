@@ -17,7 +17,7 @@ namespace {
 using namespace front;
 
 // All of them, by rank.
-constinit std::mutex list_lock;
+constinit Lock<std::mutex> list_lock;
 constinit Xstream* head = nullptr;
 constinit int count = 0;
 // Of freed ones whose own pool is still another scheduler's.

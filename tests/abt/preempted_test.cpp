@@ -1,0 +1,155 @@
+// ULTs that are preempted inside of the front-end, or of a pool's functions, keep no scheduler and no tasklet of their ES waiting.
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+
+#include "support/abt_fixture.hpp"
+
+namespace {
+
+using namespace weft_test;
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kLong{300};
+
+// One more ES, with the pools that a test gives it.
+class AbtPreempted : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("WEFT_PREEMPTION", "on", 1);
+    setenv("WEFT_PREEMPTION_INTERVAL", "100", 1);
+    ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+    unsetenv("WEFT_PREEMPTION");
+    unsetenv("WEFT_PREEMPTION_INTERVAL");
+    end = Clock::now() + kLong;
+  }
+  void TearDown() override { EXPECT_TRUE(abt_ok(ABT_finalize())); }
+
+  // Has ULTs run there until they end.
+  void run(int count, ABT_pool* pools, int pool_count, void (*function)(void*)) {
+    ABT_xstream stream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, pool_count, pools, ABT_SCHED_CONFIG_NULL, &stream)));
+    std::vector<ABT_thread> ults(static_cast<size_t>(count));
+    for (ABT_thread& ult : ults) ASSERT_TRUE(abt_ok(ABT_thread_create(pools[0], function, this, ABT_THREAD_ATTR_NULL, &ult)));
+    for (ABT_thread& ult : ults) ASSERT_TRUE(abt_ok(ABT_thread_free(&ult)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_free(&stream)));
+  }
+
+ public:
+  bool goes_on() const { return Clock::now() < end; }
+
+  ABT_pool pools[2];
+  ABT_mutex mutex;
+  Clock::time_point end;
+};
+
+void ask_often(void*) {
+  for (int i = 0; i < 20; ++i) {
+    int count;
+    EXPECT_TRUE(abt_ok(ABT_xstream_get_num(&count)));
+  }
+}
+
+TEST_F(AbtPreempted, WhileItLooksAtTheListOfEss) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  run(4, pools, 1, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    while (test->goes_on()) {
+      for (int i = 0; i < 20; ++i) ask_often(nullptr);
+      EXPECT_TRUE(abt_ok(ABT_task_create(test->pools[0], ask_often, nullptr, nullptr)));
+      EXPECT_TRUE(abt_ok(ABT_thread_yield()));
+    }
+  });
+}
+
+TEST_F(AbtPreempted, WhileItHoldsAMutexThatAnotherOneSpinsFor) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  ASSERT_TRUE(abt_ok(ABT_mutex_create(&mutex)));
+  run(2, pools, 1, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    while (test->goes_on()) {
+      EXPECT_TRUE(abt_ok(ABT_mutex_spinlock(test->mutex)));
+      for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
+      }
+      EXPECT_TRUE(abt_ok(ABT_mutex_unlock(test->mutex)));
+    }
+  });
+  EXPECT_TRUE(abt_ok(ABT_mutex_free(&mutex)));
+}
+
+// ---- a pool whose functions lock, and know their own units
+
+struct OwnUnit {
+  ABT_thread thread;
+  ABT_pool pool;
+};
+struct OwnPool {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  std::deque<ABT_unit> queue;
+};
+
+OwnPool& own(ABT_pool pool) {
+  void* data = nullptr;
+  EXPECT_TRUE(abt_ok(ABT_pool_get_data(pool, &data)));
+  return *static_cast<OwnPool*>(data);
+}
+
+class Held {
+ public:
+  explicit Held(OwnPool& pool) : pool_(pool) { pthread_mutex_lock(&pool_.lock); }
+  ~Held() { pthread_mutex_unlock(&pool_.lock); }
+
+ private:
+  OwnPool& pool_;
+};
+
+ABT_unit create_unit(ABT_pool pool, ABT_thread thread) {
+  const Held held(own(pool));
+  return reinterpret_cast<ABT_unit>(new OwnUnit{thread, pool});
+}
+void free_unit(ABT_pool pool, ABT_unit unit) {
+  const Held held(own(pool));
+  EXPECT_EQ(reinterpret_cast<OwnUnit*>(unit)->pool, pool);
+  delete reinterpret_cast<OwnUnit*>(unit);
+}
+ABT_bool is_empty(ABT_pool pool) {
+  const Held held(own(pool));
+  return own(pool).queue.empty() ? ABT_TRUE : ABT_FALSE;
+}
+ABT_thread pop(ABT_pool pool, ABT_pool_context) {
+  const Held held(own(pool));
+  if (own(pool).queue.empty()) return ABT_THREAD_NULL;
+  const ABT_unit unit = own(pool).queue.front();
+  own(pool).queue.pop_front();
+  return reinterpret_cast<OwnUnit*>(unit)->thread;
+}
+void push(ABT_pool pool, ABT_unit unit, ABT_pool_context) {
+  const Held held(own(pool));
+  EXPECT_EQ(reinterpret_cast<OwnUnit*>(unit)->pool, pool) << "a unit of another pool";
+  own(pool).queue.push_back(unit);
+}
+int init_pool(ABT_pool pool, ABT_pool_config) { return ABT_pool_set_data(pool, new OwnPool); }
+void free_pool(ABT_pool pool) { delete &own(pool); }
+
+// With ticks each of its steps may be its last for now: then it is pushed into the pool that it has.
+TEST_F(AbtPreempted, WhileItGoesFromPoolToPool) {
+  ABT_pool_user_def def;
+  ASSERT_TRUE(abt_ok(ABT_pool_user_def_create(create_unit, free_unit, is_empty, pop, push, &def)));
+  ASSERT_TRUE(abt_ok(ABT_pool_user_def_set_init(def, init_pool)));
+  ASSERT_TRUE(abt_ok(ABT_pool_user_def_set_free(def, free_pool)));
+  for (ABT_pool& pool : pools) ASSERT_TRUE(abt_ok(ABT_pool_create(def, ABT_POOL_CONFIG_NULL, &pool)));
+  ASSERT_TRUE(abt_ok(ABT_pool_user_def_free(&def)));
+  run(4, pools, 2, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    for (size_t i = 0; test->goes_on(); ++i) {
+      EXPECT_TRUE(abt_ok(ABT_self_set_associated_pool(test->pools[i % 2])));
+      if (i % 16 != 0) continue;
+      EXPECT_TRUE(abt_ok(ABT_thread_yield()));
+    }
+  });
+  for (ABT_pool& pool : pools) ASSERT_TRUE(abt_ok(ABT_pool_free(&pool)));
+}
+
+}  // namespace
