@@ -98,7 +98,8 @@ struct UnitWish {
 // Creates a unit that goes to that pool always, and pushes it. *unit is written before it can run; the first two: null:
 // detached.
 // Errors: NO_MEMORY, UNINITIALIZED. The first two are for the pool in which they come to no more than a few moves, the
-// ring of the caller's worker: where nothing has been done they return what `otherwise` returns, whose way is the third. They
+// ring of the caller's worker: where nothing has been done they return what `otherwise` returns, whose way is the third; for
+// tasklets also where workers are taken from units, so that it can make a ULT instead. They
 // leave FrontPart::context as it is: whoever makes a pool of the user's the unit's home writes it.
 using CreateOtherwise = int (*)(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit);
 WEFT_API int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit, CreateOtherwise otherwise);

@@ -4,6 +4,7 @@
 #include "api/join.hpp"
 #include "front/front.hpp"
 #include "klt/guard.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "worker/finish.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
@@ -111,6 +112,7 @@ template <bool kTasklet>
   constexpr uint64_t kUnnamed =
       unit_header_of(UnitState::kFresh, kFlags | flag::kDetached, WEFT_PRIORITY_DEFAULT, false);
   if (__builtin_expect(!klt_register_valid(), 0)) return create_otherwise(pool, fn, arg, out, otherwise);
+  if (kTasklet && __builtin_expect(leaves_its_klt(), 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   Lane& lane = worker->lane;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 
 #include "support/abt_fixture.hpp"
@@ -77,6 +78,69 @@ TEST_F(AbtPreempted, WhileItHoldsAMutexThatAnotherOneSpinsFor) {
     }
   });
   EXPECT_TRUE(abt_ok(ABT_mutex_free(&mutex)));
+}
+
+void hold_and_let_go(void* arg) {
+  const auto* test = static_cast<AbtPreempted*>(arg);
+  EXPECT_TRUE(abt_ok(ABT_mutex_lock(test->mutex)));
+  for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
+  }
+  EXPECT_TRUE(abt_ok(ABT_mutex_unlock(test->mutex)));
+}
+
+TEST_F(AbtPreempted, WhileItHoldsAMutexThatATaskletWaitsFor) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  ASSERT_TRUE(abt_ok(ABT_mutex_create(&mutex)));
+  run(2, pools, 1, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    while (test->goes_on()) {
+      ABT_task task;
+      EXPECT_TRUE(abt_ok(ABT_task_create(test->pools[0], hold_and_let_go, arg, &task)));
+      hold_and_let_go(arg);
+      EXPECT_TRUE(abt_ok(ABT_task_free(&task)));
+    }
+  });
+  EXPECT_TRUE(abt_ok(ABT_mutex_free(&mutex)));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators wait by spinning
+TEST_F(AbtPreempted, WhileItAllocatesWhatTaskletsGiveBack) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  run(4, pools, 1, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    while (test->goes_on()) {
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_TRUE(abt_ok(ABT_task_create(test->pools[0], std::free, std::malloc(2000), nullptr)));
+        std::free(std::malloc(3000));
+      }
+      EXPECT_TRUE(abt_ok(ABT_thread_yield()));
+    }
+  });
+}
+#endif
+
+// It has a stack there, and nobody is told.
+TEST_F(AbtPreempted, ATaskletIsOneStill) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  run(1, pools, 1, [](void* arg) {
+    ABT_task task;
+    const auto ask = [](void*) {
+      ABT_unit_type type;
+      EXPECT_TRUE(abt_ok(ABT_self_get_type(&type)));
+      EXPECT_EQ(type, ABT_UNIT_TYPE_TASK);
+      ABT_task self;
+      EXPECT_TRUE(abt_ok(ABT_task_self(&self)));
+      ABT_thread ult;
+      EXPECT_TRUE(abt_fails(ABT_ERR_INV_THREAD, ABT_thread_self(&ult)));
+    };
+    EXPECT_TRUE(abt_ok(ABT_task_create(static_cast<AbtPreempted*>(arg)->pools[0], ask, nullptr, &task)));
+    EXPECT_TRUE(abt_ok(ABT_task_join(task)));
+    size_t size = 1;
+    EXPECT_TRUE(abt_ok(ABT_thread_get_stacksize(task, &size)));
+    EXPECT_EQ(size, 0u);
+    EXPECT_TRUE(abt_ok(ABT_task_revive(static_cast<AbtPreempted*>(arg)->pools[0], ask, nullptr, &task)));
+    EXPECT_TRUE(abt_ok(ABT_task_free(&task)));
+  });
 }
 
 // ---- a pool whose functions lock, and know their own units

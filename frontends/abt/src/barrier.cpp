@@ -75,7 +75,7 @@ int ABT_xstream_barrier_free(ABT_xstream_barrier* barrier) {
 
 int ABT_xstream_barrier_wait(ABT_xstream_barrier barrier) {
   if (is_null(barrier)) return ABT_ERR_INV_XSTREAM_BARRIER;
-  const HoldsStream holds;
-  const int error = weft_barrier_wait(barrier_of(barrier), nullptr);
+  const HoldsStream holds(!weft::front::workers_are_taken());
+  const int error = wait_anywhere([&] { return weft_barrier_wait(barrier_of(barrier), nullptr); });
   return error == WEFT_OK ? ABT_SUCCESS : ABT_ERR_XSTREAM_BARRIER;
 }

@@ -9,6 +9,7 @@
 #include "runtime.hpp"
 #include "sched.hpp"
 #include "thread_attr.hpp"
+#include "unit.hpp"
 #include "xstream.hpp"
 
 namespace weft::abt {
@@ -102,7 +103,7 @@ void print_unit(std::FILE* to, ABT_thread thread) noexcept {
   const front::UnitView view = front::view(core(thread));
   ABT_unit_id id = 0;
   static_cast<void>(ABT_thread_get_id(thread, &id));
-  std::fprintf(to, "%s %p: id %" PRIu64 "%s%s, %s", view.tasklet ? "tasklet" : "ULT", static_cast<void*>(thread), id,
+  std::fprintf(to, "%s %p: id %" PRIu64 "%s%s, %s", is_task(thread) ? "tasklet" : "ULT", static_cast<void*>(thread), id,
                view.primary ? " (primary)" : "", view.detached ? ", unnamed" : "", name_of(view.state));
   ABT_xstream last = ABT_XSTREAM_NULL;
   if (ABT_thread_get_last_xstream(thread, &last) == ABT_SUCCESS && !is_null(last)) {
@@ -113,7 +114,7 @@ void print_unit(std::FILE* to, ABT_thread thread) noexcept {
     std::fprintf(to, ", pool %p", static_cast<void*>(pool));
   }
   size_t size = 0;
-  if (!view.tasklet && ABT_thread_get_stacksize(thread, &size) == ABT_SUCCESS) {
+  if (!is_task(thread) && ABT_thread_get_stacksize(thread, &size) == ABT_SUCCESS) {
     std::fprintf(to, ", stack of %zu bytes", size);
   }
   std::fputc('\n', to);

@@ -34,14 +34,14 @@ int trylock(ABT_mutex handle) noexcept {
 }
 
 // Whoever holds it is expected to run on another ES, for a short time. If it does not, the caller sleeps in the
-// kernel, with its ES; but it lets no other unit run there.
+// kernel, with its ES, and lets no other unit run there; but where that one may have lost this very ES to the caller.
 [[gnu::noinline]] int spinlock_slow(ABT_mutex handle) noexcept {
   constexpr unsigned kLooks = 1000;
   for (unsigned i = 0; i < kLooks; ++i) {
     if (const int error = trylock(handle); error != ABT_ERR_MUTEX_LOCKED) return error;
     weft::rt::cpu_pause();
   }
-  const HoldsStream holds;
+  const HoldsStream holds(!weft::front::workers_are_taken());
   return lock_slow(handle);
 }
 

@@ -26,13 +26,13 @@ int self_unit(ABT_thread* thread) noexcept {
 
 int self_ult(ABT_thread* thread) noexcept {
   if (const int error = self_unit(thread); error != ABT_SUCCESS) return error;
-  return view(core(*thread)).tasklet ? ABT_ERR_INV_THREAD : ABT_SUCCESS;
+  return is_task(*thread) ? ABT_ERR_INV_THREAD : ABT_SUCCESS;
 }
 
 int check_scheduling() noexcept {
   const weft_unit_t unit = front::self();
   ABT_thread self;
-  const bool may = my_xstream() != nullptr && (unit == nullptr || weft_is_ult(unit));
+  const bool may = my_xstream() != nullptr && (unit == nullptr || !is_task(to_abt(unit)));
   return __builtin_expect(may, 1) ? ABT_SUCCESS : self_ult(&self);
 }
 
@@ -178,7 +178,7 @@ int ABT_thread_self_id(ABT_unit_id* id) {
 int ABT_task_self(ABT_task* task) {
   ABT_thread self;
   int error = self_unit(&self);
-  if (error == ABT_SUCCESS && !kVersion20 && weft_is_ult(core(self))) error = ABT_ERR_INV_TASK;
+  if (error == ABT_SUCCESS && !kVersion20 && !is_task(self)) error = ABT_ERR_INV_TASK;
   if (error != ABT_SUCCESS) return fail(task, ABT_TASK_NULL, error);
   *task = self;
   return ABT_SUCCESS;
@@ -196,7 +196,7 @@ int ABT_self_get_type(ABT_unit_type* type) {
     *type = ABT_UNIT_TYPE_EXT;
     return kVersion20 ? ABT_SUCCESS : error;
   }
-  *type = weft_is_ult(core(self)) ? ABT_UNIT_TYPE_THREAD : ABT_UNIT_TYPE_TASK;
+  *type = is_task(self) ? ABT_UNIT_TYPE_TASK : ABT_UNIT_TYPE_THREAD;
   return ABT_SUCCESS;
 }
 

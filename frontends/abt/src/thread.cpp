@@ -19,14 +19,15 @@ bool plain(ABT_thread_attr attr) noexcept {
 }
 
 // What of its attributes a unit has to remember. Null: nothing; false: no memory.
-bool make_extra_for(ABT_thread_attr attr, bool user_pool, Extra** out) noexcept {
+bool make_extra_for(ABT_thread_attr attr, bool user_pool, bool task, Extra** out) noexcept {
   *out = nullptr;
   const bool watched = tool_active();
-  if (plain(attr) && !user_pool && !watched) return true;
+  if (plain(attr) && !user_pool && !watched && !task) return true;
   Extra* extra = make_extra();
   if (extra == nullptr) return false;
   *out = extra;
   extra->watched = watched;
+  extra->task = task;
   if (is_null(attr)) return true;
   extra->stack = attr->stack;
   extra->stack_size = attr->stack_size;
@@ -89,10 +90,11 @@ int create_unit(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_t
     if (const int error = check_run_now(); error != ABT_SUCCESS) return error;
   }
   const bool user = is_user(pool);
+  const bool with_stack = tasklet && workers_are_taken();
   Extra* extra;
-  if (!make_extra_for(attr, user, &extra)) return ABT_ERR_MEM;
+  if (!make_extra_for(attr, user, with_stack, &extra)) return ABT_ERR_MEM;
   UnitWish wish;
-  wish.tasklet = tasklet;
+  wish.tasklet = tasklet && !with_stack;
   wish.detached = newunit == nullptr;
   wish.push = when == Start::kPush;
   wish.hooks = extra;
@@ -243,7 +245,7 @@ int ABT_thread_revive(ABT_pool pool, void (*thread_func)(void*), void* arg, ABT_
 
 int ABT_thread_revive_to(ABT_pool pool, void (*thread_func)(void*), void* arg, ABT_thread* thread) {
   if (thread == nullptr) return ABT_ERR_INV_THREAD;
-  if (!is_null(*thread) && !weft_is_ult(core(*thread))) return ABT_ERR_INV_THREAD;
+  if (!is_null(*thread) && is_task(*thread)) return ABT_ERR_INV_THREAD;
   return revive_unit(pool, thread_func, arg, *thread, Start::kRunNow);
 }
 

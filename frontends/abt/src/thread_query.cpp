@@ -15,8 +15,7 @@ namespace {
 using namespace front;
 
 size_t stack_size_of(ABT_thread thread) noexcept {
-  const UnitView seen = view(core(thread));
-  if (seen.primary || seen.tasklet) return 0;
+  if (view(core(thread)).primary || is_task(thread)) return 0;
   const Extra* extra = extra_if_any(thread);
   return extra != nullptr && extra->stack_size != 0 ? extra->stack_size : default_stack_size();
 }
@@ -155,7 +154,7 @@ int ABT_thread_get_thread_func(ABT_thread thread, void (**thread_func)(void*)) {
 
 int ABT_thread_get_attr(ABT_thread thread, ABT_thread_attr* attr) {
   if (is_null(thread)) return fail(attr, ABT_THREAD_ATTR_NULL, ABT_ERR_INV_THREAD);
-  if (!kVersion20 && weft::front::view(core(thread)).tasklet) {
+  if (!kVersion20 && is_task(thread)) {
     return fail(attr, ABT_THREAD_ATTR_NULL, ABT_ERR_INV_THREAD);
   }
   auto* made = new (std::nothrow) ABT_thread_attr_opaque;

@@ -114,6 +114,12 @@ Extra* make_extra() noexcept {
 
 void delete_extra(Extra* extra) noexcept { delete extra; }
 
+bool is_task(ABT_thread thread) noexcept {
+  if (!weft_is_ult(core(thread))) return true;
+  const Extra* extra = extra_if_any(thread);
+  return extra != nullptr && extra->task;
+}
+
 Extra* extra_of(ABT_thread thread) noexcept {
   if (Extra* extra = extra_if_any(thread)) return extra;
   Extra* made = make_extra();

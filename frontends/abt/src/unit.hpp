@@ -19,6 +19,7 @@ struct Extra : front::FrontHooks {
   size_t stack_size = 0;         // asked for; 0: default
   void* stack = nullptr;         // the program's
   bool watched = false;          // a tool is told of it
+  bool task = false;             // a tasklet with a stack: is_task()
   // any thread
   std::atomic<KeyEntry*> keys{nullptr};  // newest first; nothing is taken out before the end
   std::atomic<bool> fixed{false};        // not migratable
@@ -34,6 +35,10 @@ Extra* extra_of(ABT_thread thread) noexcept;
 // One that belongs to no unit yet; with unit_create(). Null: no memory.
 Extra* make_extra() noexcept;
 void delete_extra(Extra* extra) noexcept;
+
+// The program knows it as a tasklet. Where workers are taken from units it is a ULT of the core's: what a tasklet waits for, or an allocator
+// that it calls, may be locked by a ULT that has lost its worker to it.
+bool is_task(ABT_thread thread) noexcept;
 
 // Makes the pool the unit's, which is in none: the new pool's create_unit() first, then the old one's free_unit().
 // ABT_SUCCESS, MEM, UNIT.

@@ -41,10 +41,10 @@ inline void* memory_of(const void* object, const uint32_t& spare) noexcept {
   return memory_at(object, note & ~front::kCondMark);
 }
 
-// While it lives, what the calling unit waits for holds its ES; but not where whom it waits for may have lost that very ES to it.
+// While it lives, what the calling unit waits for holds its ES, if it has to.
 class HoldsStream {
  public:
-  HoldsStream() noexcept : was_(weft_wait_in_place(!front::workers_are_taken())) {}
+  explicit HoldsStream(bool has_to = true) noexcept : was_(weft_wait_in_place(has_to)) {}
   HoldsStream(const HoldsStream&) = delete;
   HoldsStream& operator=(const HoldsStream&) = delete;
   ~HoldsStream() { weft_wait_in_place(was_); }
@@ -62,6 +62,7 @@ int wait_anywhere(F&& wait) noexcept {
   return wait();
 }
 
+// One with a stack (is_task()) waits as a ULT does.
 inline bool in_tasklet() noexcept {
   weft_unit_t self = front::self();
   return self != nullptr && !weft_is_ult(self);
