@@ -212,21 +212,22 @@ WEFT_API bool yield_as_thread(unsigned calls);
 // on with them, and keeps its kernel thread. As precise as the kernel's: never less. No signal ends it. False: nothing has been done; also in
 // a signal handler, whose mask its kernel thread has. Context: any.
 WEFT_API bool sleep_as_thread(uint64_t ns);
-// Until the second one the caller is not preempted, and must not suspend. False: nothing has been done, it is none of Weft's threads; then
-// the second one is not called. They nest. Context: any.
-WEFT_API bool no_preemption_begin();
-WEFT_API void no_preemption_end();
+// Until the second one the caller is not preempted, and must not suspend. may_wait: unless it is asleep, since it waits for a lock of the
+// process's; without, it waits for none. False: nothing has been done, it is none of Weft's threads; then the second one is not called.
+// They nest. Context: any.
+WEFT_API bool no_preemption_begin(bool may_wait);
+WEFT_API void no_preemption_end(bool may_wait);
 class NoPreemption {
  public:
-  NoPreemption() : counts_(no_preemption_begin()) {}
+  explicit NoPreemption(bool may_wait = false) : may_wait_(may_wait), counts_(no_preemption_begin(may_wait)) {}
   NoPreemption(const NoPreemption&) = delete;
   NoPreemption& operator=(const NoPreemption&) = delete;
   ~NoPreemption() {
-    if (counts_) no_preemption_end();
+    if (counts_) no_preemption_end(may_wait_);
   }
 
  private:
-  const bool counts_;
+  const bool may_wait_, counts_;
 };
 // Ticks, or blocks in the kernel, may take a unit's worker from it: nobody chooses where it goes on. Context: any.
 WEFT_API bool workers_are_taken();

@@ -362,8 +362,8 @@ uint64_t tick_mark() {
   return mark;
 }
 
-bool no_preemption_begin() { return rt::no_preemption_begin(); }
-void no_preemption_end() { rt::no_preemption_end(); }
+bool no_preemption_begin(bool may_wait) { return rt::no_preemption_begin(may_wait ? kMayLeave : kNeverLeaves); }
+void no_preemption_end(bool may_wait) { rt::no_preemption_end(may_wait ? kMayLeave : kNeverLeaves); }
 bool workers_are_taken() { return leaves_its_klt(); }
 
 bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }

@@ -9,27 +9,32 @@
 
 namespace weft::rt {
 
+// What a scope counts. kMayLeave: where code of the program's runs, with locks of its own. A tick that finds the ULT asleep there, since it waits
+// for another lock of the process's, takes it off its worker all the same, with its KLT: whoever has that lock, malloc's say, may
+// wait for this very worker. Not in other scopes: who is asked, or waits, there may be who would carry the worker next.
+inline constexpr unsigned kNeverLeaves = 1, kMayLeave = 1u << 16;
+
 // False: the caller is no KLT, and there is nothing to end.
-inline bool no_preemption_begin() noexcept {
+inline bool no_preemption_begin(unsigned count) noexcept {
   if (!klt_register_valid()) return false;
-  klt_register_add32<kKltNoPreemption>(1);
+  klt_register_add32<kKltNoPreemption>(count);
   return true;
 }
 
-inline void no_preemption_end() noexcept {
+inline void no_preemption_end(unsigned count) noexcept {
   if (!klt_register_valid()) return;  // a thread may stop being a KLT in between: weft_finalize()
-  klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+  klt_register_add32<kKltNoPreemption>(-count);
   if (__builtin_expect(preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
 }
 
 // The ULT does not suspend within the scope. A tick that comes meanwhile is acted on at its end.
 class NoPreemption {
  public:
-  NoPreemption() noexcept : on_klt_(no_preemption_begin()) {}
+  NoPreemption() noexcept : on_klt_(no_preemption_begin(kNeverLeaves)) {}
   NoPreemption(const NoPreemption&) = delete;
   NoPreemption& operator=(const NoPreemption&) = delete;
   ~NoPreemption() {
-    if (on_klt_) no_preemption_end();
+    if (on_klt_) no_preemption_end(kNeverLeaves);
   }
 
  private:
@@ -37,5 +42,6 @@ class NoPreemption {
 };
 
 inline bool preemption_allowed(const Klt* self) noexcept { return self->no_preemption == 0; }
+inline bool may_leave_asleep(const Klt* self) noexcept { return self->no_preemption % kMayLeave == 0; }
 
 }  // namespace weft::rt

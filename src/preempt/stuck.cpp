@@ -20,16 +20,6 @@ namespace {
 constexpr uint64_t kLongNs = 1'000'000'000;
 std::atomic<bool> told{false};
 
-// The futex that the tick has interrupted the thread in; null: it does something else. A system call that goes on
-// afterwards has its number and its arguments in the registers again, and the instruction pointer before it.
-const void* futex_of(const ucontext_t* frame) noexcept {
-  const auto& registers = frame->uc_mcontext.gregs;
-  if (registers[REG_RAX] != SYS_futex) return nullptr;
-  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-  const bool is_syscall = code[0] == 0x0f && code[1] == 0x05;
-  return is_syscall ? reinterpret_cast<const void*>(registers[REG_RDI]) : nullptr;
-}
-
 // As the C library lays out a mutex; of what else a futex may be part of, this number names none of our KLTs.
 struct Mutex {
   int lock;
@@ -77,9 +67,18 @@ bool look_at(const Worker* worker) noexcept {
 
 }  // namespace
 
+// A system call that goes on afterwards has its number and its arguments in the registers again, and the instruction pointer before it.
+const void* preempt_futex_of(const ucontext_t* frame) noexcept {
+  const auto& registers = frame->uc_mcontext.gregs;
+  if (registers[REG_RAX] != SYS_futex) return nullptr;
+  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+  const bool is_syscall = code[0] == 0x0f && code[1] == 0x05;
+  return is_syscall ? reinterpret_cast<const void*>(registers[REG_RDI]) : nullptr;
+}
+
 void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept {
   PreemptClock& clock = worker->preempt;
-  const void* futex = frame != nullptr ? futex_of(frame) : nullptr;
+  const void* futex = frame != nullptr ? preempt_futex_of(frame) : nullptr;
   const uint64_t now = now_ns(), progress = worker->stats.begun();
   if (clock.alone_progress.load(std::memory_order_relaxed) != progress ||
       clock.alone_at.load(std::memory_order_relaxed) != futex) {

@@ -228,9 +228,11 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   const PreemptMode mode = preempt_mode.load(std::memory_order_relaxed);
   weft_preemption_t kind = kind_of(unit);
   if (!preemption_allowed(self)) {
+    const bool may = may_leave_asleep(self) && kind != WEFT_PREEMPTION_NONE && mode != PreemptMode::Off;
+    if (may && frame != nullptr && preempt_futex_of(frame) != nullptr && preempt_others_wait(worker)) return switch_klt(self, worker);
     klt_register_or32<kKltAttention>(attention::kPreempt);
-    if (preempt_relays()) preempt_relay_noted(self, worker);
-    return;
+    if (preempt_relays()) return preempt_relay_noted(self, worker);
+    return may ? preempt_tick_again(self, worker) : static_cast<void>(0);
   }
   if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) {
     preempt_left_alone(worker, frame);

@@ -55,7 +55,7 @@ class InPool {
   ~InPool() { weft_wait_in_place(was_); }
 
  private:
-  const front::NoPreemption not_preempted_;
+  const front::NoPreemption not_preempted_{true};
   const bool was_;
 };
 

@@ -34,7 +34,7 @@ struct Tool {
   uint64_t mask = 0;
   void* arg = nullptr;
 };
-constinit Lock<std::mutex> tool_lock;
+constinit Lock tool_lock;
 constinit Tool the_tool;
 // A copy for those who only look whether an event is wanted.
 constinit std::atomic<uint64_t> wanted{0};

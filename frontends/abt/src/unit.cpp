@@ -2,8 +2,8 @@
 // one what its create_unit() has returned, found again through a table.
 #include "unit.hpp"
 
+#include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #include "key.hpp"
@@ -15,38 +15,31 @@ namespace {
 
 using namespace front;
 
-// Programs with user-defined pools alone come here. Several tables, so that their threads seldom meet.
-struct alignas(64) Shard {
-  Lock<std::mutex> lock;
-  std::unordered_map<ABT_unit, ABT_thread> threads;
+// The units of user-defined pools; each is its Extra's. Nothing is allocated: see Lock.
+struct Bucket {
+  Lock lock;
+  Extra* first = nullptr;
 };
-constexpr size_t kShards = 64;
+constexpr unsigned kBucketBits = 16;
+constinit Bucket buckets[1u << kBucketBits];  // a mebibyte of address space, of which programs without such pools touch nothing
 
-// Never destroyed: threads may go on while the process ends.
-Shard& shard_of(ABT_unit unit) noexcept {
-  alignas(Shard) static unsigned char memory[kShards * sizeof(Shard)];
-  static Shard* const shards = [] {
-    auto* first = reinterpret_cast<Shard*>(memory);
-    for (size_t i = 0; i < kShards; ++i) new (first + i) Shard;
-    return first;
-  }();
-  const auto bits = reinterpret_cast<uintptr_t>(unit);
-  return shards[(bits >> 4 ^ bits >> 12) % kShards];
+Bucket& bucket_of(ABT_unit unit) noexcept {
+  return buckets[reinterpret_cast<uintptr_t>(unit) * 0x9e3779b97f4a7c15 >> (64 - kBucketBits)];
 }
 
-bool remember(ABT_unit unit, ABT_thread thread) noexcept try {
-  Shard& shard = shard_of(unit);
-  std::lock_guard hold(shard.lock);
-  shard.threads[unit] = thread;
-  return true;
-} catch (const std::bad_alloc&) {
-  return false;
+void remember(Extra* extra, ABT_thread thread) noexcept {
+  Bucket& bucket = bucket_of(extra->unit);
+  std::lock_guard hold(bucket.lock);
+  extra->thread = thread;
+  extra->next = std::exchange(bucket.first, extra);
 }
 
-void forget(ABT_unit unit) noexcept {
-  Shard& shard = shard_of(unit);
-  std::lock_guard hold(shard.lock);
-  shard.threads.erase(unit);
+void forget(Extra* extra) noexcept {
+  Bucket& bucket = bucket_of(extra->unit);
+  std::lock_guard hold(bucket.lock);
+  Extra** link = &bucket.first;
+  while (*link != extra) link = &(*link)->next;
+  *link = extra->next;
 }
 
 // What a pool has made of a work unit; null: it is built in.
@@ -65,9 +58,18 @@ void free_unit(PoolUnit of) noexcept {
   }
 }
 
-// The unit that it has been until now.
-PoolUnit exchange_unit(Extra* extra, PoolUnit now) noexcept {
-  return {std::exchange(extra->unit, now.unit), std::exchange(extra->unit_pool, now.pool)};
+// In one go: where it is the caller's own, a tick would push a unit of one pool into another one. What it has been until now.
+PoolUnit move_home(ABT_thread thread, Extra* extra, PoolUnit now, ABT_pool pool) noexcept {
+  const front::NoPreemption scope;
+  PoolUnit before{};
+  if (extra != nullptr) {
+    if (extra->unit != nullptr) forget(extra);
+    before = {std::exchange(extra->unit, now.unit), std::exchange(extra->unit_pool, now.pool)};
+    if (now.unit != nullptr) remember(extra, thread);
+  }
+  if (now.unit != nullptr) part(core(thread))->context = kResume;
+  if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
+  return before;
 }
 
 ABT_unit create_unit(ABT_pool pool, ABT_thread thread) noexcept {
@@ -94,7 +96,7 @@ void drop(weft_unit_t unit, FrontHooks* hooks) {
   if (extra->watched) tell_tool(to_abt(unit), ABT_TOOL_EVENT_THREAD_FREE);
   destroy_values(extra);
   if (extra->unit != nullptr) {
-    forget(extra->unit);
+    forget(extra);
     free_unit({extra->unit, extra->unit_pool});
   }
   delete extra;
@@ -140,24 +142,10 @@ int associate(ABT_thread thread, ABT_pool pool) noexcept {
     if (extra == nullptr) return ABT_ERR_MEM;
     const ABT_unit made = create_unit(pool, thread);
     if (is_null(made)) return ABT_ERR_UNIT;
-    if (!remember(made, thread)) {
-      free_unit({made, pool});
-      return ABT_ERR_MEM;
-    }
     now = {made, pool};
   }
-  PoolUnit before{};
-  {
-    // Where it is the caller's own, a tick would push a unit of one pool into another one.
-    const front::NoPreemption scope;
-    if (extra != nullptr) before = exchange_unit(extra, now);
-    if (user) part(core(thread))->context = kResume;
-    if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
-  }
-  if (before.unit != nullptr) {
-    if (before.unit != now.unit) forget(before.unit);  // a pool may call it by the work unit's address, as the other one does
-    free_unit(before);
-  }
+  const PoolUnit before = move_home(thread, extra, now, pool);
+  if (before.unit != nullptr) free_unit(before);
   return ABT_SUCCESS;
 }
 
@@ -169,10 +157,11 @@ ABT_unit unit_of(ABT_thread thread) noexcept {
 
 ABT_thread thread_of(ABT_unit unit) noexcept {
   if (is_builtin_unit(unit)) return thread_of_builtin(unit);
-  Shard& shard = shard_of(unit);
-  std::lock_guard hold(shard.lock);
-  const auto found = shard.threads.find(unit);
-  return found != shard.threads.end() ? found->second : ABT_THREAD_NULL;
+  Bucket& bucket = bucket_of(unit);
+  std::lock_guard hold(bucket.lock);
+  const Extra* extra = bucket.first;
+  while (extra != nullptr && extra->unit != unit) extra = extra->next;
+  return extra != nullptr ? extra->thread : ABT_THREAD_NULL;
 }
 
 }  // namespace weft::abt

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
-#include "base/spin_lock.hpp"
 #include "handles.hpp"
 #include "lock.hpp"
 
@@ -16,6 +14,8 @@ struct Extra : front::FrontHooks {
   // whoever owns the unit
   ABT_unit unit = nullptr;       // what the user-defined pool that is its home has made of it; null: built in
   ABT_pool unit_pool = nullptr;  // that pool
+  ABT_thread thread = nullptr;   // whose this is, and the next one in the table of units; both under its lock
+  Extra* next = nullptr;
   size_t stack_size = 0;         // asked for; 0: default
   void* stack = nullptr;         // the program's
   bool watched = false;          // a tool is told of it
@@ -23,7 +23,7 @@ struct Extra : front::FrontHooks {
   // any thread
   std::atomic<KeyEntry*> keys{nullptr};  // newest first; nothing is taken out before the end
   std::atomic<bool> fixed{false};        // not migratable
-  Lock<rt::SpinLock> lock;               // of the following
+  Lock lock;                             // of the following
   ABT_pool move_to = nullptr;
   void (*moved)(ABT_thread, void*) = nullptr;
   void* moved_arg = nullptr;

@@ -17,9 +17,9 @@ namespace {
 using namespace front;
 
 // All of them, by rank.
-constinit Lock<std::mutex> list_lock;
+constinit std::mutex list_lock;
 constinit Xstream* head = nullptr;
-constinit int count = 0;
+constinit std::atomic<int> count{0};  // read without the lock, by schedulers too: who has that may be preempted
 // Of freed ones whose own pool is still another scheduler's.
 struct Lingering {
   weft_worker_t worker;
@@ -43,16 +43,14 @@ bool insert(Xstream* xstream, int rank) noexcept {
   xstream->next = before != nullptr ? before->next : head;
   (before != nullptr ? before->next : head) = xstream;
   if (xstream->next != nullptr) xstream->next->prev = xstream;
-  ++count;
-  primary_may_host(count == 1);
   return true;
 }
+
+void counts_change(int by) noexcept { primary_may_host(count.fetch_add(by, std::memory_order_relaxed) + by == 1); }
 
 void remove(Xstream* xstream) noexcept {
   (xstream->prev != nullptr ? xstream->prev->next : head) = xstream->next;
   if (xstream->next != nullptr) xstream->next->prev = xstream->prev;
-  --count;
-  primary_may_host(count == 1);
 }
 
 // The ES's own pool and scheduler, as Argobots has them.
@@ -84,12 +82,14 @@ int start_worker(Xstream* xstream, int rank) noexcept {
   {
     std::lock_guard hold(list_lock);
     if (!insert(xstream, rank)) return ABT_ERR_INV_XSTREAM_RANK;
+    counts_change(1);
   }
   place(xstream);
   const int error = from_core(worker_start(xstream->worker));
   if (error == ABT_SUCCESS) return error;
   std::lock_guard hold(list_lock);
   remove(xstream);
+  counts_change(-1);
   return error;
 }
 
@@ -150,6 +150,7 @@ void destroy(Xstream* xstream) noexcept {
   {
     std::lock_guard hold(list_lock);
     remove(xstream);
+    counts_change(-1);
   }
   forget_stand_in(xstream);
   worker_set_front(xstream->worker, nullptr);
@@ -237,6 +238,7 @@ int start_primary() noexcept {
   worker_set_front(xstream->worker, xstream);
   std::lock_guard hold(list_lock);
   static_cast<void>(insert(xstream, 0));
+  counts_change(1);
   place(xstream);
   return ABT_SUCCESS;
 }
@@ -282,6 +284,7 @@ bool end_xstreams() noexcept {
   {
     std::lock_guard hold(list_lock);
     remove(mine);
+    counts_change(-1);
   }
   forget_stand_in(mine);
   const weft_pool_t lane = worker_lane(mine->worker);
@@ -428,8 +431,7 @@ int ABT_xstream_get_num(int* num_xstreams) {
     if (!kVersion20 && num_xstreams != nullptr) *num_xstreams = 0;
     return ABT_ERR_UNINITIALIZED;
   }
-  std::lock_guard hold(list_lock);
-  *num_xstreams = count;
+  *num_xstreams = count.load(std::memory_order_relaxed);
   return ABT_SUCCESS;
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "handles.hpp"
-#include "lock.hpp"
 #include "sched.hpp"
 
 namespace weft::abt {
@@ -21,7 +20,7 @@ struct Xstream {
   // The main scheduler; what has been replaced is its owner's, or gone.
   Sched* main() const noexcept { return main_.load(std::memory_order_acquire); }
   void set_main(Sched* sched) noexcept { main_.store(sched, std::memory_order_release); }
-  Lock<std::mutex> cpus_lock;
+  std::mutex cpus_lock;
   std::vector<int> cpus;  // under cpus_lock: that it has been bound to; empty: any
   // under the lock of the list
   Xstream* next = nullptr;
