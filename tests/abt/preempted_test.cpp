@@ -4,7 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <deque>
+#include <utility>
 
 #include "support/abt_fixture.hpp"
 
@@ -148,10 +148,13 @@ TEST_F(AbtPreempted, ATaskletIsOneStill) {
 struct OwnUnit {
   ABT_thread thread;
   ABT_pool pool;
+  OwnUnit* next = nullptr;
 };
+// A scheduler that pushes, or pops, must not allocate: it might wait for a ULT that was preempted.
 struct OwnPool {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  std::deque<ABT_unit> queue;
+  OwnUnit* first = nullptr;
+  OwnUnit** end = &first;
 };
 
 OwnPool& own(ABT_pool pool) {
@@ -180,19 +183,22 @@ void free_unit(ABT_pool pool, ABT_unit unit) {
 }
 ABT_bool is_empty(ABT_pool pool) {
   const Held held(own(pool));
-  return own(pool).queue.empty() ? ABT_TRUE : ABT_FALSE;
+  return own(pool).first == nullptr ? ABT_TRUE : ABT_FALSE;
 }
 ABT_thread pop(ABT_pool pool, ABT_pool_context) {
   const Held held(own(pool));
-  if (own(pool).queue.empty()) return ABT_THREAD_NULL;
-  const ABT_unit unit = own(pool).queue.front();
-  own(pool).queue.pop_front();
-  return reinterpret_cast<OwnUnit*>(unit)->thread;
+  OwnUnit* unit = own(pool).first;
+  if (unit == nullptr) return ABT_THREAD_NULL;
+  own(pool).first = std::exchange(unit->next, nullptr);
+  if (own(pool).first == nullptr) own(pool).end = &own(pool).first;
+  return unit->thread;
 }
 void push(ABT_pool pool, ABT_unit unit, ABT_pool_context) {
   const Held held(own(pool));
-  EXPECT_EQ(reinterpret_cast<OwnUnit*>(unit)->pool, pool) << "a unit of another pool";
-  own(pool).queue.push_back(unit);
+  auto* pushed = reinterpret_cast<OwnUnit*>(unit);
+  EXPECT_EQ(pushed->pool, pool) << "a unit of another pool";
+  *own(pool).end = pushed;
+  own(pool).end = &pushed->next;
 }
 int init_pool(ABT_pool pool, ABT_pool_config) { return ABT_pool_set_data(pool, new OwnPool); }
 void free_pool(ABT_pool pool) { delete &own(pool); }
