@@ -219,15 +219,15 @@ WEFT_API bool no_preemption_begin(bool may_wait);
 WEFT_API void no_preemption_end(bool may_wait);
 class NoPreemption {
  public:
-  explicit NoPreemption(bool may_wait = false) : may_wait_(may_wait), counts_(no_preemption_begin(may_wait)) {}
+  NoPreemption() : counts_(no_preemption_begin(false)) {}
   NoPreemption(const NoPreemption&) = delete;
   NoPreemption& operator=(const NoPreemption&) = delete;
   ~NoPreemption() {
-    if (counts_) no_preemption_end(may_wait_);
+    if (counts_) no_preemption_end(false);
   }
 
  private:
-  const bool may_wait_, counts_;
+  const bool counts_;
 };
 // Ticks, or blocks in the kernel, may take a unit's worker from it: nobody chooses where it goes on. Context: any.
 WEFT_API bool workers_are_taken();

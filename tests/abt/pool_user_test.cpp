@@ -1,5 +1,6 @@
 // User-defined pools, of both kinds of definitions: which unit they are given when, and why.
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <unordered_set>
 
@@ -19,6 +20,7 @@ struct Log {
   int created = 0;
   int freed = 0;
   bool refuse = false;
+  std::function<void()> at_creation;
   int inits = 0;
   int frees = 0;
 };
@@ -33,6 +35,7 @@ Log* log_of(ABT_pool pool) {
 
 ABT_unit create_unit(ABT_pool pool, ABT_thread thread) {
   Log* log = log_of(pool);
+  if (log->at_creation) log->at_creation();
   std::lock_guard hold(log->lock);
   if (log->refuse) return ABT_UNIT_NULL;
   ++log->created;
@@ -120,6 +123,7 @@ void free_pool(ABT_pool pool) { ++log_of(pool)->frees; }
 // ---- the older one, above the same log
 
 ABT_unit old_create(ABT_thread thread) {
+  if (next_log->at_creation) next_log->at_creation();
   auto** memory = new ABT_thread*[1];
   memory[0] = reinterpret_cast<ABT_thread*>(thread);
   const auto unit = reinterpret_cast<ABT_unit>(memory);
@@ -254,6 +258,31 @@ TEST_P(AbtUserPool, RunsUnits) {
   }
   for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
   EXPECT_TRUE(abt_wait_until([&] { return ran == 40; }));
+}
+
+// As long as nobody takes workers from ULTs.
+TEST_P(AbtUserPool, ItsFunctionMayWaitForAnotherUltOfTheSameEs) {
+  ABT_mutex mutex;
+  ASSERT_TRUE(abt_ok(ABT_mutex_create(&mutex)));
+  AbtCall holder([&] {
+    EXPECT_TRUE(abt_ok(ABT_mutex_lock(mutex)));
+    for (int i = 0; i < 3; ++i) ABT_thread_yield();
+    EXPECT_TRUE(abt_ok(ABT_mutex_unlock(mutex)));
+  });
+  ABT_thread holds = holder.thread(main_pool());
+  ABT_thread_yield();
+  log_.at_creation = [&] {
+    EXPECT_TRUE(abt_ok(ABT_mutex_lock(mutex)));
+    EXPECT_TRUE(abt_ok(ABT_mutex_unlock(mutex)));
+  };
+  {
+    const Served served(pool_);
+    AbtCall call([] {});
+    ABT_thread made = call.thread(pool_);
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&made)));
+  }
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&holds)));
+  EXPECT_TRUE(abt_ok(ABT_mutex_free(&mutex)));
 }
 
 TEST_P(AbtUserPool, UnitsAreMadeAnewForAnotherPool) {

@@ -46,17 +46,22 @@ inline bool is_user(ABT_pool pool) noexcept {
 }
 
 // While it lives, the caller is in a function of a user-defined pool. Schedulers call these too, which are not preempted, and would wait for
-// ever for a lock of the pool's whose holder was. Nor may it suspend: what it waits for holds its ES, as it would a scheduler.
+// ever for a lock of the pool's whose holder was. So where workers may be taken it is not preempted, nor may it suspend: what it waits
+// for holds its ES, as it would a scheduler. Elsewhere it is nothing.
 class InPool {
  public:
-  InPool() noexcept : was_(weft_wait_in_place(true)) {}
+  InPool() noexcept
+      : counts_(front::workers_are_taken() && front::no_preemption_begin(true)), was_(counts_ && weft_wait_in_place(true)) {}
   InPool(const InPool&) = delete;
   InPool& operator=(const InPool&) = delete;
-  ~InPool() { weft_wait_in_place(was_); }
+  ~InPool() {
+    if (!counts_) return;
+    weft_wait_in_place(was_);
+    front::no_preemption_end(true);
+  }
 
  private:
-  const front::NoPreemption not_preempted_{true};
-  const bool was_;
+  const bool counts_, was_;
 };
 
 // The contexts in which the runtime itself pushes.

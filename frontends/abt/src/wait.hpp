@@ -41,16 +41,18 @@ inline void* memory_of(const void* object, const uint32_t& spare) noexcept {
   return memory_at(object, note & ~front::kCondMark);
 }
 
-// While it lives, what the calling unit waits for holds its ES, if it has to.
+// While it lives, what the calling unit waits for holds its ES, if it has to; else as before.
 class HoldsStream {
  public:
-  explicit HoldsStream(bool has_to = true) noexcept : was_(weft_wait_in_place(has_to)) {}
+  explicit HoldsStream(bool has_to = true) noexcept : has_to_(has_to), was_(has_to && weft_wait_in_place(true)) {}
   HoldsStream(const HoldsStream&) = delete;
   HoldsStream& operator=(const HoldsStream&) = delete;
-  ~HoldsStream() { weft_wait_in_place(was_); }
+  ~HoldsStream() {
+    if (has_to_) weft_wait_in_place(was_);
+  }
 
  private:
-  const bool was_;
+  const bool has_to_, was_;
 };
 
 // wait() again where the caller is a tasklet, which holds its ES as long as it waits.
