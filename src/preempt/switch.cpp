@@ -12,8 +12,8 @@
 #include "klt/no_preemption.hpp"
 #include "klt/program_signals.hpp"
 #include "os/clock.hpp"
-#include "os/signal_mask.hpp"
 #include "os/proc_file.hpp"
+#include "os/signal_mask.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
 #include "worker/packing.hpp"
@@ -228,11 +228,13 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   const PreemptMode mode = preempt_mode.load(std::memory_order_relaxed);
   weft_preemption_t kind = kind_of(unit);
   if (!preemption_allowed(self)) {
-    const bool may = may_leave_asleep(self) && kind != WEFT_PREEMPTION_NONE && mode != PreemptMode::Off;
-    if (may && frame != nullptr && preempt_futex_of(frame) != nullptr && preempt_others_wait(worker)) return switch_klt(self, worker);
+    const bool may_leave = may_leave_asleep(self) && kind != WEFT_PREEMPTION_NONE && mode != PreemptMode::Off;
+    const bool asleep = may_leave && frame != nullptr && preempt_futex_of(frame) != nullptr;
+    if (asleep && preempt_others_wait(worker)) return switch_klt(self, worker);
     klt_register_or32<kKltAttention>(attention::kPreempt);
     if (preempt_relays()) return preempt_relay_noted(self, worker);
-    return may ? preempt_tick_again(self, worker) : static_cast<void>(0);
+    if (may_leave) preempt_tick_again(self, worker);  // it may be about to fall asleep
+    return;
   }
   if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) {
     preempt_left_alone(worker, frame);

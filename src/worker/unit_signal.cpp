@@ -13,8 +13,8 @@
 #include "klt/hand_over.hpp"
 #include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
-#include "os/signal_mask.hpp"
 #include "os/proc_file.hpp"
+#include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
 

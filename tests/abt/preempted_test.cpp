@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "support/abt_fixture.hpp"
 
@@ -65,27 +66,24 @@ TEST_F(AbtPreempted, WhileItLooksAtTheListOfEss) {
   });
 }
 
+// A tick or more comes while it has it.
+void take_and_let_go(ABT_mutex mutex, int (*lock)(ABT_mutex)) {
+  EXPECT_TRUE(abt_ok(lock(mutex)));
+  for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
+  }
+  EXPECT_TRUE(abt_ok(ABT_mutex_unlock(mutex)));
+}
+
 TEST_F(AbtPreempted, WhileItHoldsAMutexThatAnotherOneSpinsFor) {
   ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
   ASSERT_TRUE(abt_ok(ABT_mutex_create(&mutex)));
   run(2, pools, 1, [](void* arg) {
     const auto* test = static_cast<AbtPreempted*>(arg);
     while (test->goes_on()) {
-      EXPECT_TRUE(abt_ok(ABT_mutex_spinlock(test->mutex)));
-      for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
-      }
-      EXPECT_TRUE(abt_ok(ABT_mutex_unlock(test->mutex)));
+      take_and_let_go(test->mutex, ABT_mutex_spinlock);
     }
   });
   EXPECT_TRUE(abt_ok(ABT_mutex_free(&mutex)));
-}
-
-void hold_and_let_go(void* arg) {
-  const auto* test = static_cast<AbtPreempted*>(arg);
-  EXPECT_TRUE(abt_ok(ABT_mutex_lock(test->mutex)));
-  for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
-  }
-  EXPECT_TRUE(abt_ok(ABT_mutex_unlock(test->mutex)));
 }
 
 TEST_F(AbtPreempted, WhileItHoldsAMutexThatATaskletWaitsFor) {
@@ -95,8 +93,9 @@ TEST_F(AbtPreempted, WhileItHoldsAMutexThatATaskletWaitsFor) {
     const auto* test = static_cast<AbtPreempted*>(arg);
     while (test->goes_on()) {
       ABT_task task;
-      EXPECT_TRUE(abt_ok(ABT_task_create(test->pools[0], hold_and_let_go, arg, &task)));
-      hold_and_let_go(arg);
+      const auto wait = [](void* mutex) { take_and_let_go(static_cast<ABT_mutex>(mutex), ABT_mutex_lock); };
+      EXPECT_TRUE(abt_ok(ABT_task_create(test->pools[0], wait, test->mutex, &task)));
+      take_and_let_go(test->mutex, ABT_mutex_lock);
       EXPECT_TRUE(abt_ok(ABT_task_free(&task)));
     }
   });

@@ -75,8 +75,7 @@ int rank() {
   return rank;
 }
 
-// A tick takes main to another ES, whose pool is its own as well; nobody asked it.
-// Or of ESs with schedulers of the program's own, as BOLT's.
+// A scheduler of the program's own, as BOLT's.
 void run_own(ABT_sched sched) {
   ABT_pool pool;
   EXPECT_TRUE(abt_ok(ABT_sched_get_pools(sched, 1, 0, &pool)));
@@ -91,6 +90,7 @@ void run_own(ABT_sched sched) {
   }
 }
 
+// A tick takes main to another ES, whose pool is its own as well; nobody asked it. With schedulers of the program's own, or without.
 class AbtPrimaryElsewhere : public testing::TestWithParam<bool> {
  protected:
   ABT_sched make_sched(ABT_pool pool) {
