@@ -144,6 +144,8 @@ int block_begin_auto(uint32_t made) noexcept {
   return set_mode_as_wished(BlockMode::Auto);
 }
 
+void block_prepare() noexcept { watch_make_room(); }
+
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
   if (options.blocking == BlockMode::Off || set_mode_as_wished(options.blocking) == WEFT_OK) return;

@@ -18,6 +18,7 @@
 #include "block/bpf_rung.hpp"
 #include "os/clock.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/proc_file.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -80,17 +81,18 @@ int open_beyond_limit(const char* path) noexcept {
 
 bool too_many_are_open() noexcept { return errno == EMFILE || errno == ENFILE; }
 
+constexpr int kFirstFile = 768;  // of 1024, most often
+
 // Not one of the lowest numbers, which programs go by: they close 0, 1 or 2, and the file that they open next is to have that.
 int open_stat(int tid) noexcept {
-  constexpr int kFirst = 768;  // of 1024, most often
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
   const int low = open(path, O_RDONLY | O_CLOEXEC);
   if (low < 0) return errno == EMFILE ? open_beyond_limit(path) : -1;
-  int high = fcntl(low, F_DUPFD_CLOEXEC, kFirst);
+  int high = fcntl(low, F_DUPFD_CLOEXEC, kFirstFile);
   if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (high < 0) return low;
-  close(low);
+  close_proc_file(low);
   return high;
 }
 
@@ -235,6 +237,13 @@ bool granted(BlockRung rung) noexcept {
 }
 
 }  // namespace
+
+void watch_make_room() noexcept {
+  const int any = open("/", O_PATH | O_CLOEXEC);
+  if (any < 0) return;
+  if (const int high = fcntl(any, F_DUPFD_CLOEXEC, kFirstFile); high >= 0) close(high);
+  close(any);
+}
 
 BlockRung watch_find_rung(BlockRung wish) noexcept {
   const bool asked_for = wish == BlockRung::Bpf || wish == BlockRung::Perf;

@@ -14,6 +14,9 @@ struct Sight {
   uint64_t stamp = 0;     // another one each time that it has run; 0: not known
 };
 
+// For our files in the kernel's table of them, which is made larger for their numbers: see block_prepare(). Else whoever opens the first one waits.
+void watch_make_room() noexcept;
+
 // The rung that this process is granted: `wish`, or else the next one below it; Auto: Proc, or Perf where /proc cannot be read. None: nor
 // is that granted.
 BlockRung watch_find_rung(BlockRung wish) noexcept;

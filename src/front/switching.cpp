@@ -389,7 +389,10 @@ bool interrupts_section() {
 void fence_everywhere() { membarrier_all(); }
 
 // Where the kernel refuses, weft_initialize() says so.
-void prepare_fences() { static_cast<void>(membarrier_register()); }
+void prepare() {
+  static_cast<void>(membarrier_register());
+  block_prepare();
+}
 
 void set_idle_patience(uint64_t ns) { runtime.idle_patience_ns.store(ns, std::memory_order_relaxed); }
 

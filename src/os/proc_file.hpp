@@ -2,6 +2,8 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,7 +12,17 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "arch/system_call.hpp"
+
 namespace weft::rt {
+
+// The program may have closed it meanwhile (close_range(), as daemons do), and have opened one of its own under that number: that stays.
+inline void close_proc_file(int fd) noexcept {
+  struct statfs where;
+  if (system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) == 0 && where.f_type == PROC_SUPER_MAGIC) {
+    system_call(SYS_close, fd, 0, 0, 0);
+  }
+}
 
 // The first 4 KiB of a file; empty: it cannot be read.
 struct ProcFile {
@@ -19,7 +31,7 @@ struct ProcFile {
     const int error = errno;
     if (const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); fd >= 0) {
       if (syscall(SYS_read, fd, text, sizeof text - 1) < 0) text[0] = '\0';
-      syscall(SYS_close, fd);
+      close_proc_file(static_cast<int>(fd));
     }
     errno = error;
   }

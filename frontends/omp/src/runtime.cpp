@@ -92,7 +92,7 @@ void let_others_run() {
 }
 
 // When it is loaded the process has one thread, as a rule.
-[[gnu::constructor]] void prepare() { front::prepare_fences(); }
+[[gnu::constructor]] void prepare() { front::prepare(); }
 
 // In the order in which workers get them; empty: the core's.
 std::vector<int> cpus_wanted() {
