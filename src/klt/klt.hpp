@@ -154,6 +154,8 @@ struct Klt {
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what was blocked where Weft was initialised
   uint64_t native_mask = 0;         // its thread: what is blocked in it while no identity is on it
   std::atomic<uint64_t> program_mask{0};  // its thread: what is blocked in it just now but for handlers, as far as is known
+  std::atomic<bool> blocks_stand_in{false};    // its thread is about to block it, and will have it in `program_mask`
+  std::atomic<uint32_t> stand_ins_coming{0};   // how many threads are sending it one
   uint64_t put_off_since = 0, put_off_last = 0;  // its thread: when the first, and the last, of our own signals came to it in such a handler
   std::atomic<int> tick_timer{-1};  // the kernel's number of its timer for preempt/; -1: none
   KltWatch watch;

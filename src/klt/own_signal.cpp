@@ -264,15 +264,37 @@ void own_signal_give_back(OwnSignal which) noexcept {
 
 namespace {
 
+constinit std::atomic<bool> stand_ins_are_sent{false};  // for good, from before the first one
+
 // Whether it would come to our handler in that thread. Where it is blocked it is the program's, which may wait for it.
 bool stand_in_comes(const Klt* klt) noexcept {
-  const uint64_t blocked = klt->signal_mask | klt->program_mask.load(std::memory_order_relaxed);
-  return own_signal_is_stand_ins(action_of(kStandIn).handler) && (blocked & signal_bit(kStandIn)) == 0;
+  // Sequentially consistent: see send_stand_in().
+  const bool blocks = klt->blocks_stand_in.load(std::memory_order_seq_cst);
+  const uint64_t blocked = klt->signal_mask | klt->program_mask.load(std::memory_order_seq_cst);
+  return !blocks && own_signal_is_stand_ins(action_of(kStandIn).handler) && (blocked & signal_bit(kStandIn)) == 0;
+}
+
+// That thread may wait for the end of this (own_signal_stand_ins_come()), so no handler of the program's comes between.
+Sent send_stand_in(Klt* klt, long process, int tid) noexcept {
+  const SignalsBlocked in_one_go;
+  stand_ins_are_sent.store(true, std::memory_order_seq_cst);
+  // Sequentially consistent, pairs with who says that it blocks it, and then looks for us: it sees us, or we see that.
+  klt->stand_ins_coming.fetch_add(1, std::memory_order_seq_cst);
+  const bool comes = stand_in_comes(klt);
+  if (comes) system_call(SYS_tgkill, process, tid, kStandIn, 0);
+  klt->stand_ins_coming.fetch_sub(1, std::memory_order_release);
+  return comes ? Sent::kStandIn : Sent::kNothing;
 }
 
 }  // namespace
 
-Sent own_signal_send(const Klt* klt, int number, int code) noexcept {
+void own_signal_stand_ins_come(Klt* self) noexcept {
+  if (!stand_ins_are_sent.load(std::memory_order_seq_cst)) return;
+  while (self->stand_ins_coming.load(std::memory_order_seq_cst) != 0) system_call(SYS_sched_yield, 0, 0, 0, 0);
+  system_call(SYS_getpid, 0, 0, 0, 0);  // one that has been sent is handled, at the latest, as this returns
+}
+
+Sent own_signal_send(Klt* klt, int number, int code) noexcept {
   const int tid = klt->tid.load(std::memory_order_relaxed);
   const long process = system_call(SYS_getpid, 0, 0, 0, 0);
   if (tid == 0 || number == 0) return Sent::kItself;  // nobody is there, or wants it
@@ -280,10 +302,7 @@ Sent own_signal_send(const Klt* klt, int number, int code) noexcept {
   info.si_code = code;
   const long result = code == SI_TKILL ? system_call(SYS_tgkill, process, tid, number, 0)
                                        : system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info));
-  if (result != -EAGAIN) return Sent::kItself;
-  if (!stand_in_comes(klt)) return Sent::kNothing;
-  system_call(SYS_tgkill, process, tid, kStandIn, 0);
-  return Sent::kStandIn;
+  return result != -EAGAIN ? Sent::kItself : send_stand_in(klt, process, tid);
 }
 
 bool own_signal_keep_courier() noexcept {

@@ -42,7 +42,10 @@ void own_signal_give_back(OwnSignal which) noexcept;
 // One of them to a KLT's thread, with that code (SI_TKILL, or one of those that a program may send); where it cannot be queued the stand-in, if that is ours there.
 // Async-signal-safe.
 enum class Sent { kItself, kStandIn, kNothing };
-Sent own_signal_send(const Klt* klt, int number, int code) noexcept;
+Sent own_signal_send(Klt* klt, int number, int code) noexcept;
+// The calling KLT's thread is going to block the stand-in, which others have been told (blocks_stand_in, program_mask; sequentially consistent):
+// what they are sending comes first. Whoever waits for one that it has blocked gets the program's alone.
+void own_signal_stand_ins_come(Klt* self) noexcept;
 // Its handler, which is not the program's.
 bool own_signal_is_stand_ins(const void* handler) noexcept;
 

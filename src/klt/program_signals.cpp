@@ -10,6 +10,11 @@ constinit std::atomic<bool> others_take{false};
 }
 
 void change_signal_mask(Klt* self, uint64_t mask) noexcept {
+  const uint64_t before = self->program_mask.load(std::memory_order_relaxed);
+  if ((mask & ~before & signal_bit(kStandIn)) != 0) {
+    self->program_mask.store(mask, std::memory_order_seq_cst);
+    own_signal_stand_ins_come(self);
+  }
   self->program_mask.store(mask, std::memory_order_relaxed);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
 }

@@ -56,7 +56,7 @@ void preempt_klt_starts(Klt* klt) noexcept;
 void preempt_klt_ends(Klt* klt) noexcept;
 
 // It has been let out for a fork() that is through: it is to come in. Under the list's lock. False: there is no signal for that.
-bool preempt_call_in(const Klt* klt) noexcept;
+bool preempt_call_in(Klt* klt) noexcept;
 
 // ---- a worker; guard up, but for preempt_unit_waits() -----------------------------------------------
 

@@ -29,7 +29,7 @@ constinit Relay relay;
 // False: it cannot be queued. What came instead is not sent on by whoever gets it.
 bool send(const Worker* worker) noexcept {
   // Sequentially consistent: see preempt_resign().
-  const Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
+  Klt* carrier = worker->carrier.load(std::memory_order_seq_cst);
   return carrier == nullptr || own_signal_send(carrier, preempt_settings.signal.load(std::memory_order_relaxed), SI_TKILL) == Sent::kItself;
 }
 

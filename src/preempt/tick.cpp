@@ -174,7 +174,7 @@ bool preempt_install() noexcept {
   return signal != 0;
 }
 
-bool preempt_call_in(const Klt* klt) noexcept {
+bool preempt_call_in(Klt* klt) noexcept {
   const int signal = preempt_settings.signal.load(std::memory_order_acquire);
   if (signal == 0) return false;
   own_signal_send(klt, signal, SI_TKILL);

@@ -43,8 +43,7 @@ int identity_get_name(char* name, size_t size) noexcept;
 [[gnu::always_inline]] inline void leave_blocked(Klt* self, uint64_t mask, Identity& left) noexcept {
   const uint64_t before = self->program_mask.load(std::memory_order_relaxed);
   if (__builtin_expect(before == 0, 1)) return;
-  // Nor for the stand-in, if it stays blocked: it may be ours, sent just as it was blocked.
-  const uint64_t blocked = before & ~(mask & (self->signal_mask | signal_bit(kStandIn)));
+  const uint64_t blocked = before & ~(mask & self->signal_mask);
   if (blocked != 0) leave_pending(self, blocked, left);
 }
 
