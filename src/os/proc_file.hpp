@@ -1,4 +1,7 @@
-// proc_file.hpp: what the kernel tells in /proc, of a thread of the process and of the machine. Async-signal-safe; no thread is cancelled here.
+// proc_file.hpp: what the kernel tells in /proc and /sys, of a thread of the process and of the machine. Async-signal-safe; no thread is cancelled here.
+//
+// The program may close a file meanwhile (close_range(), as daemons do), and open one of its own under that number. So it is read once, not
+// until it ends, which /dev/zero does not, as by sysconf(_SC_NPROCESSORS_ONLN); and what is closed is looked at.
 #pragma once
 
 #include <fcntl.h>
@@ -16,12 +19,10 @@
 
 namespace weft::rt {
 
-// The program may have closed it meanwhile (close_range(), as daemons do), and have opened one of its own under that number: that stays.
 inline void close_proc_file(int fd) noexcept {
   struct statfs where;
-  if (system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) == 0 && where.f_type == PROC_SUPER_MAGIC) {
-    system_call(SYS_close, fd, 0, 0, 0);
-  }
+  if (system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) != 0) return;
+  if (where.f_type == PROC_SUPER_MAGIC || where.f_type == SYSFS_MAGIC) system_call(SYS_close, fd, 0, 0, 0);
 }
 
 // The first 4 KiB of a file; empty: it cannot be read.
@@ -66,6 +67,20 @@ inline unsigned long runnable_threads() noexcept {
     if (field != nullptr) ++field;
   }
   return field != nullptr ? std::strtoul(field, nullptr, 10) : 0;
+}
+
+// How many CPUs the machine has; 0: unknown. "0-3,6"
+inline unsigned long online_cpus() noexcept {
+  const ProcFile online("/sys/devices/system/cpu/online");
+  unsigned long count = 0;
+  for (const char* range = online.text; *range >= '0' && *range <= '9';) {
+    char* end = nullptr;
+    const unsigned long first = std::strtoul(range, &end, 10);
+    const unsigned long last = *end == '-' ? std::strtoul(end + 1, &end, 10) : first;
+    count += last - first + 1;
+    range = *end == ',' ? end + 1 : end;
+  }
+  return count;
 }
 
 }  // namespace weft::rt

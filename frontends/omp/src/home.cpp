@@ -1,7 +1,6 @@
 #include "home.hpp"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -56,7 +55,7 @@ void change_homes(Homes& homes, unsigned other) {
 bool machine_is_full(Homes& homes) {
   unsigned long cpus = homes.cpus.load(std::memory_order_relaxed);
   if (cpus == 0) {
-    cpus = static_cast<unsigned long>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+    cpus = std::max(1ul, rt::online_cpus());
     homes.cpus.store(cpus, std::memory_order_relaxed);
   }
   return rt::runnable_threads() > cpus;
