@@ -92,8 +92,10 @@ int open_stat(int tid) noexcept {
   int high = fcntl(low, F_DUPFD_CLOEXEC, kFirstFile);
   if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (high < 0) return low;
-  close_proc_file(low);
-  return high;
+  close_kernels_file(low);
+  if (is_kernels_file(high)) return high;
+  close(high);  // the program's, which has that number
+  return -1;
 }
 
 void keep(KeptFile& file, int fd) noexcept {

@@ -1,7 +1,7 @@
 // proc_file.hpp: what the kernel tells in /proc and /sys, of a thread of the process and of the machine. Async-signal-safe; no thread is cancelled here.
 //
 // The program may close a file meanwhile (close_range(), as daemons do), and open one of its own under that number. So it is read once, not
-// until it ends, which /dev/zero does not, as by sysconf(_SC_NPROCESSORS_ONLN); and what is closed is looked at.
+// until it ends, which /dev/zero does not, as by sysconf(_SC_NPROCESSORS_ONLN); what is closed is looked at; and no ULT is preempted here.
 #pragma once
 
 #include <fcntl.h>
@@ -19,10 +19,13 @@
 
 namespace weft::rt {
 
-inline void close_proc_file(int fd) noexcept {
+inline bool is_kernels_file(int fd) noexcept {
   struct statfs where;
-  if (system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) != 0) return;
-  if (where.f_type == PROC_SUPER_MAGIC || where.f_type == SYSFS_MAGIC) system_call(SYS_close, fd, 0, 0, 0);
+  return system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) == 0 &&
+         (where.f_type == PROC_SUPER_MAGIC || where.f_type == SYSFS_MAGIC);
+}
+inline void close_kernels_file(int fd) noexcept {
+  if (is_kernels_file(fd)) system_call(SYS_close, fd, 0, 0, 0);
 }
 
 // The first 4 KiB of a file; empty: it cannot be read.
@@ -32,7 +35,7 @@ struct ProcFile {
     const int error = errno;
     if (const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); fd >= 0) {
       if (syscall(SYS_read, fd, text, sizeof text - 1) < 0) text[0] = '\0';
-      close_proc_file(static_cast<int>(fd));
+      close_kernels_file(static_cast<int>(fd));
     }
     errno = error;
   }

@@ -17,11 +17,11 @@ TEST(ProcFiles, OneThatCannotBeRead) { EXPECT_STREQ(ProcFile("/proc/self/none").
 TEST(ProcFiles, AnotherFileUnderTheNumberStays) {
   const int zero = open("/dev/zero", O_RDONLY);
   ASSERT_GE(zero, 0);
-  close_proc_file(zero);
+  close_kernels_file(zero);
   EXPECT_EQ(close(zero), 0);
   const int load = open("/proc/loadavg", O_RDONLY);
   ASSERT_GE(load, 0);
-  close_proc_file(load);
+  close_kernels_file(load);
   EXPECT_EQ(fcntl(load, F_GETFD), -1);
 }
 

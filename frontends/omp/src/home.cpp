@@ -51,8 +51,9 @@ void change_homes(Homes& homes, unsigned other) {
   changing.clear(std::memory_order_release);
 }
 
-// Each CPU of the machine has somebody to run.
+// Each CPU of the machine has somebody to run. In one go: who was preempted here would close the file as its ULT goes on, in another region.
 bool machine_is_full(Homes& homes) {
+  const front::NoPreemption in_one_go;
   unsigned long cpus = homes.cpus.load(std::memory_order_relaxed);
   if (cpus == 0) {
     cpus = std::max(1ul, rt::online_cpus());
