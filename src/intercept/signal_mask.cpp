@@ -30,9 +30,9 @@ uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {
 }
 
 // The KLT is not in a handler for that; a ULT with an identity has the same on each KLT, and signals by its pthread_t do not come meanwhile,
-// wherever it is. False: in a handler nothing is noted: its return gives the mask of before it back.
-bool note_mask(uint64_t before, int how, uint64_t set) noexcept {
-  if (own_signals_handler_runs(before)) return false;
+// wherever it is. In a handler nothing is noted: its return gives the mask of before it back.
+void note_mask(uint64_t before, int how, uint64_t set) noexcept {
+  if (own_signals_handler_runs(before)) return;
   const uint64_t mask = changed(before, how, set);
   const bool inside = klt_is_inside(klt_self());
   if (!inside) guard_enter();  // on one KLT
@@ -44,7 +44,6 @@ bool note_mask(uint64_t before, int how, uint64_t set) noexcept {
     klt_self()->native_mask = mask;
   }
   if (!inside) guard_leave(guard_worker());
-  return true;
 }
 
 int change(Function* next, int how, const sigset_t& wanted, sigset_t& before) noexcept {
@@ -53,25 +52,23 @@ int change(Function* next, int how, const sigset_t& wanted, sigset_t& before) no
   return error;
 }
 
-// With the stand-in, which is open as far as is known: none of ours is pending then. In a handler of the program's nobody may wait for a worker,
-// as whoever raises the guard by guard_enter(), or acts on what it finds as it lowers it.
+// With the stand-in: none of ours is pending then. Not in a handler.
 int block_with_stand_in(Function* next, const sigset_t& wanted, sigset_t& before) noexcept {
   const bool inside = klt_is_inside(klt_self());
-  if (!inside) klt_register_store32<kKltGuard>(kGuardUp);  // on one KLT
+  if (!inside) guard_enter();  // on one KLT
   Klt* self = klt_self();
   self->blocks_stand_in.store(true, std::memory_order_seq_cst);
   own_signal_stand_ins_come(self);
-  const int error = next(SIG_BLOCK, &wanted, &before);
-  const bool noted = error == 0 && note_mask(kernel_set(before), SIG_BLOCK, kernel_set(wanted));
+  const int error = change(next, SIG_BLOCK, wanted, before);
   self->blocks_stand_in.store(false, std::memory_order_release);
-  if (!inside && noted) guard_leave(guard_worker());
-  if (!inside && !noted) klt_register_store32<kKltGuard>(kGuardDown);
+  if (!inside) guard_leave(guard_worker());
   return error;
 }
 
-bool stand_in_is_among(int how, uint64_t wanted) noexcept {
+bool blocks_stand_in(int how, uint64_t wanted) noexcept {
   const uint64_t known = klt_self()->program_mask.load(std::memory_order_relaxed);
-  return (how == SIG_BLOCK || how == SIG_SETMASK) && (wanted & ~known & signal_bit(kStandIn)) != 0;
+  return (how == SIG_BLOCK || how == SIG_SETMASK) && (wanted & ~known & signal_bit(kStandIn)) != 0 &&
+         !own_signals_handler_runs(signal_mask_here());
 }
 
 // What a ULT opens is to come before the call returns, also what waits at its lender.
@@ -89,7 +86,7 @@ int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was)
   sigset_t wanted = *set, before;
   if (how != SIG_UNBLOCK) own_signals_leave_out(wanted);
   int error = 0;
-  if (stand_in_is_among(how, kernel_set(wanted))) {
+  if (blocks_stand_in(how, kernel_set(wanted))) {
     error = block_with_stand_in(next, wanted, before);
     sigset_t blocked;
     if (error == 0 && how == SIG_SETMASK) error = change(next, how, wanted, blocked);
