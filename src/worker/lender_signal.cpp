@@ -245,6 +245,13 @@ WEFT_ON_LENDER void call_for(Identity& identity, int signal) noexcept {
   call_up(identity);
 }
 
+// By the ULT. What it has opened may be with its lender; one of a thread of the program's takes it from now on, or no longer.
+// Sequentially consistent, pairs with deliver_sent(), where the fence is: it sees this mask, or we see what it has been sent.
+void change_mask(Identity& identity, std::atomic<uint64_t>& which, uint64_t mask) noexcept {
+  if (which.exchange(mask, std::memory_order_seq_cst) == mask) return;
+  if (identity.adopted || identity.sent.load(std::memory_order_seq_cst) != 0) call_up(identity);
+}
+
 }  // namespace
 
 WEFT_ON_LENDER void lender_call(Identity& identity) noexcept {
@@ -257,13 +264,8 @@ WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
   call_for(to, signal);
 }
 
-void lender_set_mask(Identity& identity, uint64_t mask) noexcept {
-  if (identity.mask.exchange(mask, std::memory_order_acq_rel) != mask) call_up(identity);
-}
-
-void lender_wait_mask(Identity& identity, uint64_t mask) noexcept {
-  if (identity.wait_mask.exchange(mask, std::memory_order_acq_rel) != mask) call_up(identity);
-}
+void lender_set_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.mask, mask); }
+void lender_wait_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.wait_mask, mask); }
 
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
   const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
@@ -288,14 +290,6 @@ WEFT_ON_LENDER uint64_t pending_here() noexcept {
   return set;
 }
 
-// It came just as the ULT blocked it, and is not the program's: nothing is known of it, since no more signals could be queued.
-WEFT_ON_LENDER bool is_stand_in(const siginfo_t& info) noexcept {
-  if (info.si_signo != kStandIn || info.si_code != SI_USER || info.si_pid != 0) return false;
-  Action now{};
-  system_call(SYS_rt_sigaction, kStandIn, 0, word(&now), kMaskBytes);
-  return own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler));
-}
-
 }  // namespace
 
 WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept {
@@ -312,7 +306,6 @@ WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) n
     const uint64_t first = own & -own;
     siginfo_t info;
     if (system_call(SYS_rt_sigtimedwait, word(&first), word(&info), word(&no_time), kMaskBytes) <= 0) return;
-    if (is_stand_in(info)) continue;
     // What it says is for the kernel alone to send to another thread.
     if (lender_queue(left, info) != 0) lender_send(left, info.si_signo);
   }
