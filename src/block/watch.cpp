@@ -89,12 +89,13 @@ int open_stat(int tid) noexcept {
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
   const int low = open(path, O_RDONLY | O_CLOEXEC);
   if (low < 0) return errno == EMFILE ? open_beyond_limit(path) : -1;
+  const OpenedFile opened(low);
   int high = fcntl(low, F_DUPFD_CLOEXEC, kFirstFile);
   if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (high < 0) return low;
-  close_kernels_file(low);
-  if (is_kernels_file(high)) return high;
-  close(high);  // the program's, which has that number
+  opened.close(low);
+  if (opened.is(high)) return high;
+  close(high);  // the program's, which has got the low number
   return -1;
 }
 
@@ -107,10 +108,7 @@ void keep(KeptFile& file, int fd) noexcept {
   file.fd.store(fd, std::memory_order_release);
 }
 
-// Of a number that may be another file's by now: ThreadSanitizer takes it for a piece of memory, and that for a race.
-int status_of(int fd, struct stat& status) noexcept {
-  return static_cast<int>(system_call(SYS_fstat, fd, reinterpret_cast<long>(&status), 0, 0));
-}
+// As file_status().
 long read_from_start(int fd, char* to, size_t bytes) noexcept {
   return system_call(SYS_pread64, fd, reinterpret_cast<long>(to), static_cast<long>(bytes), 0);
 }
@@ -119,7 +117,7 @@ long read_from_start(int fd, char* to, size_t bytes) noexcept {
 int ours(const KeptFile& file) noexcept {
   const int fd = file.fd.load(std::memory_order_acquire);
   struct stat status{};
-  if (fd < 0 || status_of(fd, status) != 0) return -1;
+  if (fd < 0 || !file_status(fd, status)) return -1;
   const bool same = status.st_dev == file.device.load(std::memory_order_relaxed) &&
                     status.st_ino == file.inode.load(std::memory_order_relaxed);
   return same ? fd : -1;

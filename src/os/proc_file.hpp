@@ -5,8 +5,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/statfs.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,14 +18,27 @@
 
 namespace weft::rt {
 
-inline bool is_kernels_file(int fd) noexcept {
-  struct statfs where;
-  return system_call(SYS_fstatfs, fd, reinterpret_cast<long>(&where), 0, 0) == 0 &&
-         (where.f_type == PROC_SUPER_MAGIC || where.f_type == SYSFS_MAGIC);
+// By the bare call: ThreadSanitizer takes a number for a piece of memory, and that it is another file's by now for a race.
+inline bool file_status(int fd, struct stat& status) noexcept {
+  return system_call(SYS_fstat, fd, reinterpret_cast<long>(&status), 0, 0) == 0;
 }
-inline void close_kernels_file(int fd) noexcept {
-  if (is_kernels_file(fd)) system_call(SYS_close, fd, 0, 0, 0);
-}
+
+// A file that has been opened, whatever its number is by now. Not by its system's kind: containers have their own for some (lxcfs).
+class OpenedFile {
+ public:
+  explicit OpenedFile(int fd) noexcept : known_(file_status(fd, status_)) {}
+  bool is(int fd) const noexcept {
+    struct stat now;
+    return known_ && file_status(fd, now) && now.st_dev == status_.st_dev && now.st_ino == status_.st_ino;
+  }
+  void close(int fd) const noexcept {
+    if (is(fd)) system_call(SYS_close, fd, 0, 0, 0);
+  }
+
+ private:
+  struct stat status_;
+  bool known_;
+};
 
 // The first 4 KiB of a file; empty: it cannot be read.
 struct ProcFile {
@@ -34,8 +46,9 @@ struct ProcFile {
   explicit ProcFile(const char* path) noexcept {
     const int error = errno;
     if (const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); fd >= 0) {
+      const OpenedFile opened(static_cast<int>(fd));
       if (syscall(SYS_read, fd, text, sizeof text - 1) < 0) text[0] = '\0';
-      close_kernels_file(static_cast<int>(fd));
+      opened.close(static_cast<int>(fd));
     }
     errno = error;
   }

@@ -15,14 +15,23 @@ TEST(ProcFiles, WhoAsksRuns) { EXPECT_GE(runnable_threads(), 1u); }
 TEST(ProcFiles, OneThatCannotBeRead) { EXPECT_STREQ(ProcFile("/proc/self/none").text, ""); }
 
 TEST(ProcFiles, AnotherFileUnderTheNumberStays) {
-  const int zero = open("/dev/zero", O_RDONLY);
-  ASSERT_GE(zero, 0);
-  close_kernels_file(zero);
+  const int fd = open("/proc/loadavg", O_RDONLY), zero = open("/dev/zero", O_RDONLY);
+  ASSERT_GE(fd, 0);
+  const OpenedFile opened(fd);
+  EXPECT_TRUE(opened.is(fd));
+  EXPECT_FALSE(opened.is(zero));
+  EXPECT_EQ(dup2(zero, fd), fd);
+  opened.close(fd);
+  EXPECT_EQ(close(fd), 0);
   EXPECT_EQ(close(zero), 0);
-  const int load = open("/proc/loadavg", O_RDONLY);
-  ASSERT_GE(load, 0);
-  close_kernels_file(load);
-  EXPECT_EQ(fcntl(load, F_GETFD), -1);
+}
+
+TEST(ProcFiles, TheFileItselfIsClosed) {
+  const int fd = open("/proc/loadavg", O_RDONLY);
+  const OpenedFile opened(fd);
+  opened.close(fd);
+  EXPECT_FALSE(opened.is(fd));
+  EXPECT_EQ(fcntl(fd, F_GETFD), -1);
 }
 
 }  // namespace
