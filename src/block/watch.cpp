@@ -89,13 +89,14 @@ int open_stat(int tid) noexcept {
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
   const int low = open(path, O_RDONLY | O_CLOEXEC);
   if (low < 0) return errno == EMFILE ? open_beyond_limit(path) : -1;
-  const OpenedFile opened(low);
   int high = fcntl(low, F_DUPFD_CLOEXEC, kFirstFile);
   if (high < 0) high = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (high < 0) return low;
-  opened.close(low);
-  if (opened.is(high)) return high;
-  close(high);  // the program's, which has got the low number
+  struct stat file;
+  const bool ours = !file_status(path, file) || is_file(high, file);  // else the program's, which has got the low number
+  if (ours && file_status(high, file) && is_file(low, file)) close(low);
+  if (ours) return high;
+  close(high);
   return -1;
 }
 

@@ -18,27 +18,19 @@
 
 namespace weft::rt {
 
-// By the bare call: ThreadSanitizer takes a number for a piece of memory, and that it is another file's by now for a race.
+// By bare calls: ThreadSanitizer takes a number for a piece of memory, and that it is another file's by now for a race.
 inline bool file_status(int fd, struct stat& status) noexcept {
   return system_call(SYS_fstat, fd, reinterpret_cast<long>(&status), 0, 0) == 0;
 }
+inline bool file_status(const char* path, struct stat& status) noexcept {
+  return system_call(SYS_stat, reinterpret_cast<long>(path), reinterpret_cast<long>(&status), 0, 0) == 0;
+}
 
-// A file that has been opened, whatever its number is by now. Not by its system's kind: containers have their own for some (lxcfs).
-class OpenedFile {
- public:
-  explicit OpenedFile(int fd) noexcept : known_(file_status(fd, status_)) {}
-  bool is(int fd) const noexcept {
-    struct stat now;
-    return known_ && file_status(fd, now) && now.st_dev == status_.st_dev && now.st_ino == status_.st_ino;
-  }
-  void close(int fd) const noexcept {
-    if (is(fd)) system_call(SYS_close, fd, 0, 0, 0);
-  }
-
- private:
-  struct stat status_;
-  bool known_;
-};
+// Whether that is the number of this file. By the file, not by the kind of its system: containers have their own for some (lxcfs).
+inline bool is_file(int fd, const struct stat& file) noexcept {
+  struct stat now;
+  return file_status(fd, now) && now.st_dev == file.st_dev && now.st_ino == file.st_ino;
+}
 
 // The first 4 KiB of a file; empty: it cannot be read.
 struct ProcFile {
@@ -46,9 +38,9 @@ struct ProcFile {
   explicit ProcFile(const char* path) noexcept {
     const int error = errno;
     if (const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); fd >= 0) {
-      const OpenedFile opened(static_cast<int>(fd));
+      struct stat file;
       if (syscall(SYS_read, fd, text, sizeof text - 1) < 0) text[0] = '\0';
-      opened.close(static_cast<int>(fd));
+      if (!file_status(path, file) || is_file(static_cast<int>(fd), file)) syscall(SYS_close, fd);
     }
     errno = error;
   }

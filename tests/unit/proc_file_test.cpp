@@ -14,24 +14,26 @@ TEST(ProcFiles, WhoAsksRuns) { EXPECT_GE(runnable_threads(), 1u); }
 
 TEST(ProcFiles, OneThatCannotBeRead) { EXPECT_STREQ(ProcFile("/proc/self/none").text, ""); }
 
-TEST(ProcFiles, AnotherFileUnderTheNumberStays) {
-  const int fd = open("/proc/loadavg", O_RDONLY), zero = open("/dev/zero", O_RDONLY);
-  ASSERT_GE(fd, 0);
-  const OpenedFile opened(fd);
-  EXPECT_TRUE(opened.is(fd));
-  EXPECT_FALSE(opened.is(zero));
-  EXPECT_EQ(dup2(zero, fd), fd);
-  opened.close(fd);
-  EXPECT_EQ(close(fd), 0);
-  EXPECT_EQ(close(zero), 0);
+TEST(ProcFiles, AFileIsKnownUnderEachOfItsNumbers) {
+  const int load = open("/proc/loadavg", O_RDONLY), again = dup(load), zero = open("/dev/zero", O_RDONLY);
+  struct stat file {};
+  ASSERT_TRUE(file_status("/proc/loadavg", file));
+  EXPECT_TRUE(is_file(load, file));
+  EXPECT_TRUE(is_file(again, file));
+  EXPECT_FALSE(is_file(zero, file));
+  EXPECT_EQ(dup2(zero, load), load);
+  EXPECT_FALSE(is_file(load, file));
+  for (const int fd : {load, again, zero}) EXPECT_EQ(close(fd), 0);
+  EXPECT_FALSE(is_file(load, file));
 }
 
-TEST(ProcFiles, TheFileItselfIsClosed) {
-  const int fd = open("/proc/loadavg", O_RDONLY);
-  const OpenedFile opened(fd);
-  opened.close(fd);
-  EXPECT_FALSE(opened.is(fd));
-  EXPECT_EQ(fcntl(fd, F_GETFD), -1);
+TEST(ProcFiles, NoneStaysOpen) {
+  const int before = dup(STDERR_FILENO);
+  close(before);
+  for (const char* path : {"/proc/loadavg", "/sys/devices/system/cpu/online", "/proc/self/task"}) ProcFile{path};
+  const int after = dup(STDERR_FILENO);
+  close(after);
+  EXPECT_EQ(after, before);
 }
 
 }  // namespace
