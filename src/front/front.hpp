@@ -242,6 +242,9 @@ WEFT_API bool handler_runs();
 WEFT_API void waits_with(const sigset_t* mask);
 // Another number when one has been brought: it is pending, or its handler has run, whatever else has happened. The same context.
 WEFT_API uint32_t signals_brought();
+// The caller enters a call with this signal mask, which its kernel thread has then: what it has been sent, and the call lets in, is brought to it, and is
+// pending there. Null: it has left it. Context: ULT, or any thread, for which it does nothing.
+WEFT_API void lets_in(const sigset_t* mask);
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();

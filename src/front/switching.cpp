@@ -373,6 +373,11 @@ void waits_with(const sigset_t* mask) {
   if (identity != nullptr) lender_wait_mask(*identity, mask != nullptr ? kernel_set(*mask) : ~uint64_t{0});
 }
 
+void lets_in(const sigset_t* mask) {
+  Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
+  if (identity != nullptr) lender_bring(*identity, mask != nullptr ? ~kernel_set(*mask) : 0);
+}
+
 uint32_t signals_brought() {
   const Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
   return identity != nullptr ? identity->brought.load(std::memory_order_relaxed) : 0;

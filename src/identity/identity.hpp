@@ -38,7 +38,9 @@ struct Identity {
   // signals by its lender: see worker/lender_signal.hpp
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent
+  std::atomic<bool> queueing{false};  // a lock, with all signals blocked: of the order of those that are pending at the lender
   std::atomic<uint64_t> wait_mask{~uint64_t{0}};  // the ULT: those of `mask` that the call does not let in that it waits in
+  std::atomic<uint64_t> wanted{0};    // the ULT: those of `mask` that it waits for, or lets in, in the call that it is in
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds

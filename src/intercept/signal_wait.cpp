@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
+
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "klt/klt.hpp"
@@ -34,24 +36,54 @@ void ask_lender(const sigset_t* set) noexcept {
   if (__builtin_expect(asked != 0, 0) && !klt_is_inside(klt_self())) lender_give_back(*identity, asked);
 }
 
+// Round such a call. What its lender has comes first; what that is sent meanwhile is brought.
+class Waits {
+ public:
+  explicit Waits(const sigset_t* set) noexcept {
+    ask_lender(set);
+    if (set == nullptr || (identity_ = identity_of_caller()) == nullptr) return;
+    before_ = identity_->wanted.load(std::memory_order_relaxed);
+    lender_bring(*identity_, before_ | kernel_set(*set));
+  }
+  Waits(const Waits&) = delete;
+  Waits& operator=(const Waits&) = delete;
+  ~Waits() {
+    if (identity_ != nullptr) lender_bring(*identity_, before_);
+  }
+
+ private:
+  Identity* identity_ = nullptr;
+  uint64_t before_ = 0;
+};
+
+// Whoever brings it what it waits for may have interrupted the call for that: then that is pending here by now.
+template <class Call>
+int waits(const sigset_t* set, Call call) {
+  const Waits scope(set);
+  const int result = call();
+  if (result != -1 || errno != EINTR || set == nullptr || !klt_register_valid()) return result;
+  sigset_t pending;
+  const bool is_there = next_sigpending.get()(&pending) == 0 && (kernel_set(pending) & kernel_set(*set)) != 0;
+  errno = EINTR;
+  return is_there ? call() : result;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
 
 int sigwait(const sigset_t* set, int* signal) {
-  ask_lender(set);
+  const Waits scope(set);
   return next_sigwait.get()(set, signal);
 }
 
 int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  ask_lender(set);
-  return next_sigwaitinfo.get()(set, info);
+  return waits(set, [&] { return next_sigwaitinfo.get()(set, info); });
 }
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
-  ask_lender(set);
-  return next_sigtimedwait.get()(set, info, time);
+  return waits(set, [&] { return next_sigtimedwait.get()(set, info, time); });
 }
 
 int sigpending(sigset_t* set) noexcept {

@@ -41,6 +41,11 @@ WEFT_ON_LENDER void give_way(bool lasts) noexcept {
 }
 WEFT_ON_LENDER int process() noexcept { return static_cast<int>(system_call(SYS_getpid, 0, 0, 0, 0)); }
 
+// Against who sends it one, and who puts one back.
+WEFT_ON_LENDER void lock_queue(Identity& identity) noexcept {
+  while (identity.queueing.exchange(true, std::memory_order_acquire)) system_call(SYS_sched_yield, 0, 0, 0, 0);
+}
+
 // ---- in the ULT's place -----------------------------------------------------------------------------
 
 // Null: it may get on, or is on, a KLT.
@@ -89,6 +94,21 @@ WEFT_ON_LENDER void handle_in_its_place(Identity& identity, void* place) noexcep
 // What is in Identity::info has been taken from what is pending here.
 WEFT_ON_LENDER void make_pending(Identity& identity, int signal) noexcept {
   system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&identity.info));
+}
+
+// The same, before those of its number that are pending here, which have come later. `queueing` keeps further ones out meanwhile.
+WEFT_ON_LENDER void make_pending_first(Identity& identity, int signal) noexcept {
+  constexpr int kFirstThatQueues = 32, kMost = 32;
+  if (signal < kFirstThatQueues) return make_pending(identity, signal);
+  siginfo_t later[kMost];
+  const uint64_t one = signal_bit(signal);
+  const timespec no_time{};
+  int count = 0;
+  lock_queue(identity);
+  while (count < kMost && system_call(SYS_rt_sigtimedwait, word(&one), word(&later[count]), word(&no_time), kMaskBytes) > 0) ++count;
+  make_pending(identity, signal);
+  for (int i = 0; i < count; ++i) system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&later[i]));
+  identity.queueing.store(false, std::memory_order_release);
 }
 
 // ---- by the ULT itself --------------------------------------------------------------------------------
@@ -141,9 +161,19 @@ WEFT_ON_LENDER bool handle_while_away(Identity& identity, Unit* unit, int signal
   void* place = place_below(unit);
   if (place == nullptr) return false;
   identity.in_hand.store(0, std::memory_order_relaxed);
-  make_pending(identity, signal);
+  make_pending_first(identity, signal);
   handle_in_its_place(identity, place);
   return true;
+}
+
+// Those that are pending here, in the kernel's order.
+WEFT_ON_LENDER void handle_all_while_away(Identity& identity, uint64_t set) noexcept {
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
+  Unit* unit = (pending & set) != 0 ? keep_away(identity) : nullptr;
+  if (unit == nullptr) return;
+  if (void* place = place_below(unit)) handle_in_its_place(identity, place);
+  let_on(unit);
 }
 
 // One that has been taken from what is pending here, with Identity::info. To nobody: as to a thread that has ended.
@@ -174,10 +204,11 @@ WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
   identity.looking.store(true, std::memory_order_seq_cst);
   fence_all();
   const bool gone = identity.unit.load(std::memory_order_acquire) == nullptr;
-  const uint64_t open = gone ? ~uint64_t{0} : ~blocked(identity);
+  const uint64_t open = gone ? ~uint64_t{0} : ~blocked(identity) | identity.wanted.load(std::memory_order_acquire);
   const uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
   const timespec no_time{};
   for (;;) {
+    handle_all_while_away(identity, set);
     // None: they have come with another one.
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), word(&no_time), kMaskBytes);
     if (signal <= 0) break;
@@ -267,8 +298,20 @@ WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.mask, mask); }
 void lender_wait_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.wait_mask, mask); }
 
+void lender_bring(Identity& identity, uint64_t wanted) noexcept {
+  identity.wanted.store(wanted, std::memory_order_seq_cst);  // as in change_mask()
+  if ((identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) call_up(identity);
+}
+
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
+  // No handler may come between, which may send one, too. But a filter's, in the place of a system call of ours.
+  const uint64_t all = ~signal_bit(SIGSYS);
+  uint64_t before = 0;
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&all), word(&before), kMaskBytes);
+  lock_queue(to);
   const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
+  to.queueing.store(false, std::memory_order_release);
+  system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&before), 0, kMaskBytes);
   if (result == 0) call_for(to, info.si_signo);
   return static_cast<int>(-result);
 }

@@ -16,7 +16,11 @@
 //
 // Where it is not Blocked the ULT takes the signal itself, with all that is known of it: the lender keeps it in hand, where the ULT looks
 // as it gets onto a KLT and as it lets go, and calls it by the courier if it is on one. Where the ULT has let go without having taken
-// it, the lender handles it after all. So a signal is handled once, in the order of the kernel, and none is lost.
+// it, the lender handles it after all, before those that have come meanwhile (Identity::queueing keeps further ones out while it puts them
+// behind it). So a signal is handled once, in the order of the kernel, and none is lost.
+//
+// What the ULT has blocked stays pending at the lender, or where the ULT is, if it was sent there. In a call that waits for it, or lets it in
+// (Identity::wanted), it is brought; the courier ends that call, which is made again then.
 //
 //   in_hand: 0 ──lender──► signal ──the ULT──► taking ──the ULT, which has sent it to its KLT──► 0
 //                           └──the lender, when the ULT is kept away or gone──► 0
@@ -37,13 +41,16 @@ namespace weft::rt {
 // The signal is the lender's from here on. With all signals blocked, while Identity::sending counts the caller; touches nothing of the
 // thread's, so that a ULT which has just let go of its identity may call it. Async-signal-safe.
 void lender_send(Identity& to, int signal) noexcept;
-// The same with a value. Returns 0 or the kernel's error.
+// The same with a value, behind those that it has been sent before. Returns 0 or the kernel's error.
 int lender_queue(Identity& to, siginfo_t& info) noexcept;
 // The caller's: it blocks others from here on, as the kernel has a set.
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept;
 // The caller waits in a call, again and again, that blocks these alone: what it lets in is brought to where the caller is, and is pending there
 // between two of them. All ones: it does so no longer.
 void lender_wait_mask(Identity& identity, uint64_t mask) noexcept;
+// The caller enters a call that waits for these, or lets them in, though it has blocked them: those that are sent to it are brought, and are
+// pending where the caller is then. 0: it has left it.
+void lender_bring(Identity& identity, uint64_t wanted) noexcept;
 // The caller's: what its lender has of these, since it has blocked them, becomes pending where the caller is. Guard down.
 void lender_give_back(Identity& identity, uint64_t set) noexcept;
 // The ULT lets go of its identity, or has taken what was in hand: the lender looks again. The same.

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "arch/frame.hpp"
+#include "arch/system_call.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/own_signal.hpp"
@@ -230,7 +231,13 @@ int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
   if (info.si_signo < 0 || info.si_signo > SIGRTMAX) return EINVAL;
   const Sending sending(to);
   const Unit* unit = sending.unit();
-  return unit == nullptr || unit_state(unit) == UnitState::kTerminated ? 0 : lender_queue(to, info);
+  if (unit == nullptr || unit_state(unit) == UnitState::kTerminated) return 0;
+  // Its lender would keep what it has blocked, and may be waiting for. Not past those that the lender has.
+  const Klt* klt = to.on.load(std::memory_order_acquire);
+  const bool lender_has = to.sent.load(std::memory_order_acquire) != 0 || to.looking.load(std::memory_order_acquire);
+  if (klt == nullptr || lender_has || info.si_signo == 0 || !takes_it_itself(klt, info.si_signo)) return lender_queue(to, info);
+  const long result = system_call(SYS_rt_tgsigqueueinfo, getpid(), klt->tid.load(std::memory_order_relaxed), info.si_signo, reinterpret_cast<long>(&info));
+  return static_cast<int>(-result);
 }
 
 void unit_signals_take() noexcept {

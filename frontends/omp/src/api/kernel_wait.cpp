@@ -89,6 +89,7 @@ class MaskedWait {
   ~MaskedWait() {
     const int error = errno;
     if (said_) front::waits_with(nullptr);
+    if (let_in_) front::lets_in(nullptr);
     errno = error;
   }
 
@@ -96,6 +97,8 @@ class MaskedWait {
   auto whole(First first, Again again) {
     if (mask_ == nullptr) return omp::whole(first, again);
     if (front::handler_runs()) return first();
+    front::lets_in(mask_);
+    let_in_ = true;
     Ticks ticks;
     auto result = first();
     while (ticks && result == -1 && errno == EINTR) {
@@ -117,7 +120,7 @@ class MaskedWait {
   }
 
   const sigset_t* mask_;
-  bool said_ = false;
+  bool let_in_ = false, said_ = false;
 };
 
 constinit Next<int(pollfd*, nfds_t, int)> next_poll{"poll"};

@@ -1,0 +1,86 @@
+/* queued.c: signals with values (pthread_sigqueue()) come to the thread that they are sent to, where it waits for them by sigwaitinfo(), and in their
+ * order where it is in a region's barrier, or computes. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kThreads = 4, kValues = 10, kRounds = 10 };
+
+static pthread_t threads[kThreads];
+static int next_value[kThreads]; /* of the handler, by thread */
+static __thread int me;
+
+static void handle(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)context;
+  CHECK(info->si_value.sival_int == next_value[me]);
+  __atomic_fetch_add(&next_value[me], 1, __ATOMIC_RELAXED);
+}
+
+static void send(int to, int signal) {
+  for (int i = 0; i < kValues; ++i) {
+    const union sigval value = {.sival_int = i};
+    CHECK(pthread_sigqueue(threads[to], signal, value) == 0);
+  }
+}
+
+/* Each one to the next, which waits for them, or will. */
+static void waited_for(int thread, int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  if (thread % 2 == 0) usleep(2000);
+  send((thread + 1) % kThreads, signal);
+  unsigned values = 0;
+  for (int i = 0; i < kValues; ++i) {
+    siginfo_t info;
+    int got;
+    do got = sigwaitinfo(&set, &info);
+    while (got == -1 && errno == EINTR);
+    CHECK(got == signal);
+    values |= 1u << info.si_value.sival_int;
+  }
+  CHECK(values == (1u << kValues) - 1);
+}
+
+/* The first one to all others, which wait for it, or compute. */
+static void handled(int thread, int signal) {
+  next_value[thread] = 0;
+  PRAGMA(omp barrier)
+  if (thread == 0) {
+    for (int to = 1; to < kThreads; ++to) send(to, signal);
+  } else if (thread == 1) {
+    while (__atomic_load_n(&next_value[thread], __ATOMIC_RELAXED) < kValues) continue;
+  }
+  PRAGMA(omp barrier)
+  while (thread != 0 && __atomic_load_n(&next_value[thread], __ATOMIC_RELAXED) < kValues) usleep(100);
+  PRAGMA(omp barrier)
+}
+
+int main(void) {
+  const int waits = SIGRTMIN + 3, handles = SIGRTMIN + 4;
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, waits);
+  sigprocmask(SIG_BLOCK, &blocked, NULL);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  CHECK(sigaction(handles, &action, NULL) == 0);
+  PRAGMA(omp parallel num_threads(kThreads)) {
+    me = omp_get_thread_num();
+    threads[me] = pthread_self();
+    for (int round = 0; round < kRounds; ++round) {
+      PRAGMA(omp barrier)
+      waited_for(me, waits);
+      handled(me, handles);
+    }
+  }
+  return check_end();
+}
