@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 
 namespace {
@@ -51,7 +50,7 @@ TEST_P(ApiUnit, FreeJoinsFirst) {
 }
 
 TEST_P(ApiUnit, ManyJoinedInEitherOrder) {
-  constexpr int kUnits = weft::rt::san::kSignalsComeLate ? 500 : 5000;  // ThreadSanitizer takes 1 MB for each
+  constexpr int kUnits = 5000;
   for (auto create : {weft_ult_create, weft_tasklet_create}) {
     for (const bool newest_first : {false, true}) {
       for (weft_fn fn : {increment, yield_and_increment}) {
