@@ -43,7 +43,8 @@ WEFT_ON_LENDER int process() noexcept { return static_cast<int>(system_call(SYS_
 
 // Against who sends it one, and who puts one back.
 WEFT_ON_LENDER void lock_queue(Identity& identity) noexcept {
-  while (identity.queueing.exchange(true, std::memory_order_acquire)) system_call(SYS_sched_yield, 0, 0, 0, 0);
+  constexpr unsigned kMoments = 1000;
+  for (unsigned moments = 0; identity.queueing.exchange(true, std::memory_order_acquire);) give_way(++moments > kMoments);
 }
 
 // ---- in the ULT's place -----------------------------------------------------------------------------
@@ -155,9 +156,16 @@ WEFT_ON_LENDER bool wait_until_taken(Identity& identity, bool stays) noexcept {
   }
 }
 
-// True: handled, by the lender or the ULT.
+// True: handled, by the lender or the ULT, or put back.
 WEFT_ON_LENDER bool handle_while_away(Identity& identity, Unit* unit, int signal, bool offered) noexcept {
   if (offered && identity.in_hand.load(std::memory_order_acquire) == 0) return true;
+  // It has blocked it meanwhile, or left the call that waits for it: as if it had only been sent now.
+  if ((signal_bit(signal) & identity.mask.load(std::memory_order_acquire)) != 0) {
+    identity.in_hand.store(0, std::memory_order_relaxed);
+    make_pending_first(identity, signal);
+    identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
+    return true;
+  }
   void* place = place_below(unit);
   if (place == nullptr) return false;
   identity.in_hand.store(0, std::memory_order_relaxed);
@@ -205,7 +213,7 @@ WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
   fence_all();
   const bool gone = identity.unit.load(std::memory_order_acquire) == nullptr;
   const uint64_t open = gone ? ~uint64_t{0} : ~blocked(identity) | identity.wanted.load(std::memory_order_acquire);
-  const uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
+  uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
   const timespec no_time{};
   for (;;) {
     handle_all_while_away(identity, set);
@@ -213,6 +221,7 @@ WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), word(&no_time), kMaskBytes);
     if (signal <= 0) break;
     deliver(identity, static_cast<int>(signal));
+    set &= ~(signal_bit(static_cast<int>(signal)) & identity.sent.load(std::memory_order_acquire));  // put back, or sent again: the next time
   }
   identity.looking.store(false, std::memory_order_release);
 }
@@ -374,6 +383,9 @@ void lender_settle(Identity& identity) noexcept {
   }
   identity.signals.store(0, std::memory_order_relaxed);
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);
+  // A handler may have jumped out of the call.
+  identity.wait_mask.store(~uint64_t{0}, std::memory_order_relaxed);
+  identity.wanted.store(0, std::memory_order_relaxed);
 }
 
 WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
