@@ -229,15 +229,19 @@ int unit_signal_send(Identity& to, int signal) noexcept {
 
 int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
   if (info.si_signo < 0 || info.si_signo > SIGRTMAX) return EINVAL;
+  if (info.si_signo == 0) return 0;
   const Sending sending(to);
   const Unit* unit = sending.unit();
   if (unit == nullptr || unit_state(unit) == UnitState::kTerminated) return 0;
-  // Its lender would keep what it has blocked, and may be waiting for. Not past those that the lender has.
+  // Its lender would keep what it has blocked, and may be waiting for: that is pending where it is, and calls no handler there. What it sends to
+  // itself comes before the call returns. Not past those that the lender has.
   const Klt* klt = to.on.load(std::memory_order_acquire);
   const bool lender_has = to.sent.load(std::memory_order_acquire) != 0 || to.looking.load(std::memory_order_acquire);
-  if (klt == nullptr || lender_has || info.si_signo == 0 || !takes_it_itself(klt, info.si_signo)) return lender_queue(to, info);
-  const long result = system_call(SYS_rt_tgsigqueueinfo, getpid(), klt->tid.load(std::memory_order_relaxed), info.si_signo, reinterpret_cast<long>(&info));
-  return static_cast<int>(-result);
+  const bool blocked = (to.mask.load(std::memory_order_acquire) & signal_bit(info.si_signo)) != 0;
+  const bool itself = klt_register_valid() && klt == klt_self();
+  if (klt == nullptr || lender_has || !(blocked || itself)) return lender_queue(to, info);
+  const int tid = klt->tid.load(std::memory_order_relaxed);
+  return static_cast<int>(-system_call(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, reinterpret_cast<long>(&info)));
 }
 
 void unit_signals_take() noexcept {
