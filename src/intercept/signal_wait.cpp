@@ -58,14 +58,14 @@ class Waits {
 
 // Whoever brings it what it waits for may have interrupted the call for that: then that is pending here by now.
 template <class Call>
-int waits(const sigset_t* set, Call call) {
+int waits(const sigset_t* set, siginfo_t* info, Call call) {
   const Waits scope(set);
   const int result = call();
-  if (result != -1 || errno != EINTR || set == nullptr || !klt_register_valid()) return result;
-  sigset_t pending;
-  const bool is_there = next_sigpending.get()(&pending) == 0 && (kernel_set(pending) & kernel_set(*set)) != 0;
-  errno = EINTR;
-  return is_there ? call() : result;
+  if (result != -1 || errno != EINTR || !klt_register_valid()) return result;
+  const timespec at_once{};
+  const int brought = next_sigtimedwait.get()(set, info, &at_once);
+  if (brought == -1) errno = EINTR;
+  return brought;
 }
 
 }  // namespace
@@ -79,11 +79,11 @@ int sigwait(const sigset_t* set, int* signal) {
 }
 
 int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  return waits(set, [&] { return next_sigwaitinfo.get()(set, info); });
+  return waits(set, info, [&] { return next_sigwaitinfo.get()(set, info); });
 }
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
-  return waits(set, [&] { return next_sigtimedwait.get()(set, info, time); });
+  return waits(set, info, [&] { return next_sigtimedwait.get()(set, info, time); });
 }
 
 int sigpending(sigset_t* set) noexcept {
