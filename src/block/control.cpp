@@ -1,4 +1,5 @@
 // control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -144,7 +145,9 @@ int block_begin_auto(uint32_t made) noexcept {
   return set_mode_as_wished(BlockMode::Auto);
 }
 
-void block_prepare() noexcept { watch_make_room(); }
+void block_prepare() noexcept {
+  if (__libc_single_threaded) watch_make_room();
+}
 
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);

@@ -256,8 +256,8 @@ WEFT_API void set_idle_patience(uint64_t ns);
 WEFT_API void set_idle_sleeps_at_once(bool on);
 // A full fence on every running thread of the process: os/membarrier.hpp.
 WEFT_API void fence_everywhere();
-// What such fences, and our files, need of the kernel, ahead of initialize(). As long as the process has one thread it costs nothing, later the
-// 10 to 35 ms in which every CPU has to be seen idle or switching once, for each of both. Context: any; also without the runtime.
+// What such fences need of the kernel, ahead of initialize(), and our files, as long as the process has one thread. Then it costs nothing, later the
+// 10 to 35 ms in which every CPU has to be seen idle or switching once. Context: any; also without the runtime.
 WEFT_API void prepare();
 
 // What every worker that runs calls once after each ring_bell(), when its scheduler, or a poll(), comes by: those that

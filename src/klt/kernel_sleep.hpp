@@ -34,7 +34,8 @@ inline bool leaves_its_klt() noexcept { return !(preempt_off() && block_off()); 
 
 // ---- the process ----------------------------------------------------------------------------------
 
-// What its files need of the kernel, which takes 10 to 35 ms for it in a process of several threads.
+// What its files need of the kernel, as long as the process has one thread: for several the kernel takes 10 to 35 ms, which whoever opens the
+// first one waits then.
 void block_prepare() noexcept;
 // As the options say; a message where the system cannot do it.
 void block_start(const Options& options) noexcept;

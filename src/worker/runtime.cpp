@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -326,7 +325,7 @@ int start(const weft_options_t* wishes) try {
   identity_set_most(static_cast<unsigned>(options.identity_limit));
   runtime.affinity_known = get_affinity(runtime.affinity) == 0;
   inspect_start(options);
-  if (__libc_single_threaded) block_prepare();
+  block_prepare();
   const int error = start_running(options);
   if (error != WEFT_OK) {
     stop();
