@@ -63,7 +63,9 @@ static void check_room(void) {
   FILE* status = fopen("/proc/self/status", "r");
   char line[256];
   int room = 0;
-  while (status != NULL && fgets(line, sizeof line, status) != NULL) sscanf(line, "FDSize:%d", &room);
+  CHECK(status != NULL);
+  if (status == NULL) return;
+  while (fgets(line, sizeof line, status) != NULL) sscanf(line, "FDSize:%d", &room);
   CHECK(room > 768);
   fclose(status);
 }
