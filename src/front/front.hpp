@@ -231,20 +231,34 @@ class NoPreemption {
 };
 // Ticks, or blocks in the kernel, may take a unit's worker from it: nobody chooses where it goes on. Context: any.
 WEFT_API bool workers_are_taken();
-// Another number as soon as a tick has interrupted the caller's kernel thread, or it goes on on another one: then a system call
-// that has ended with EINTR may have done so for that. 0: the caller is none of Weft's, or a section of its own. Context: any.
-WEFT_API uint64_t tick_mark();
 // The caller is in a signal handler, as far as can be told: then it may be what others wait for, and is not to wait for a worker itself, as the
 // functions around this one may. Context: any thread.
 WEFT_API bool handler_runs();
-// The caller makes a call again, whatever a tick interrupts, that has this signal mask while it waits: what it lets in goes to the caller also
-// between two of them, and to no other thread that would take it. Null: it does so no longer. Context: outside of Weft; as tick_mark().
-WEFT_API void waits_with(const sigset_t* mask);
-// Another number when one has been brought: it is pending, or its handler has run, whatever else has happened. The same context.
-WEFT_API uint32_t signals_brought();
-// The caller enters a call with this signal mask, which its kernel thread has then: what it has been sent, and the call lets in, is brought to it, and is
-// pending there. Null: it has left it. Context: ULT, or any thread, for which it does nothing.
-WEFT_API void lets_in(const sigset_t* mask);
+
+// ---- system calls that wait, and that a signal of ours may cut short: call.cpp. Context: any, outside of Weft
+
+// Taken before such a call.
+struct CallMark {
+  const rt::Klt* klt = nullptr;  // null: the caller is none of Weft's, or a section of its own
+  uint32_t thread = 0, ult = 0, brought = 0;
+};
+WEFT_API CallMark call_mark();
+// It has ended with EINTR, and as far as can be told for nothing of the program's since then, or since the last time: it is to be made again.
+WEFT_API bool call_cut_short(CallMark& since);
+
+// A call with a signal mask of its own. Of what that lets in exactly one is to end it, which comes in the call and at no other time: so ours
+// come in the call alone, too, and are known from it for sure.
+struct MaskedCall {
+  uint64_t closed = 0;    // as the kernel has a set: those of ours
+  uint32_t cut_short = 0;
+  bool again = false;
+};
+// False: ours do not interrupt the caller. Else ours are left out of `mask`, which the calls are to be made with from here to the end.
+WEFT_API bool masked_call_begins(MaskedCall& call, sigset_t& mask);
+// It has ended with EINTR: for ours alone, so it is to be made again.
+WEFT_API bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask);
+WEFT_API void masked_call_ends(const MaskedCall& call);
+
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.
 WEFT_API bool interrupts_section();

@@ -9,13 +9,11 @@
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
-#include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
 #include "pool/list_pool.hpp"
 #include "worker/bell.hpp"
 #include "worker/direct.hpp"
-#include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/straight.hpp"
 #include "worker/timers.hpp"
@@ -348,40 +346,9 @@ bool sleep_as_thread(uint64_t ns) {
   return pays && weft_sleep(std::max(ns, kLeast)) == WEFT_OK;
 }
 
-uint64_t tick_mark() {
-  if (!klt_register_valid() || klt_is_inside(klt_self())) return 0;
-  Worker* worker = guard_enter();
-  const Klt* self = klt_self();
-  const auto tid = static_cast<uint64_t>(self->tid.load(std::memory_order_relaxed));
-  const Unit* unit = klt_current();
-  const Identity* identity = unit != nullptr && unit_owns(unit->host, own::kIdentity) ? unit->host->identity : nullptr;
-  // Both grow: on the same thread the sum is another one as soon as one of them is.
-  const uint32_t own = identity != nullptr ? identity->interruptions.load(std::memory_order_relaxed) : 0;
-  const uint64_t mark = tid << 32 | static_cast<uint32_t>(self->interruptions.load(std::memory_order_relaxed) + own);
-  guard_leave(worker);
-  return mark;
-}
-
 bool no_preemption_begin(bool may_wait) { return rt::no_preemption_begin(may_wait ? kMayLeave : kNeverLeaves); }
 void no_preemption_end(bool may_wait) { rt::no_preemption_end(may_wait ? kMayLeave : kNeverLeaves); }
 bool workers_are_taken() { return leaves_its_klt(); }
-
-bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }
-
-void waits_with(const sigset_t* mask) {
-  Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
-  if (identity != nullptr) lender_wait_mask(*identity, mask != nullptr ? kernel_set(*mask) : ~uint64_t{0});
-}
-
-void lets_in(const sigset_t* mask) {
-  Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
-  if (identity != nullptr) lender_bring(*identity, mask != nullptr ? ~kernel_set(*mask) : 0);
-}
-
-uint32_t signals_brought() {
-  const Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
-  return identity != nullptr ? identity->brought.load(std::memory_order_relaxed) : 0;
-}
 
 bool interrupts_section() {
   if (!klt_register_valid()) return false;

@@ -44,8 +44,8 @@ struct Identity {
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds
-  std::atomic<uint32_t> brought{0};   // its ULT: how often it has taken some, which come where it is as soon as they may
-  std::atomic<uint32_t> interruptions{0};  // the same: how often a signal of ours has cut a call of its short; see Klt::interruptions
+  std::atomic<uint32_t> brought{0};   // anybody: how often some have been brought to where its ULT is that it has open
+  std::atomic<uint32_t> interruptions{0};  // its ULT: how often a signal of ours has cut a call of its short; see front/call.cpp
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

@@ -557,6 +557,7 @@ bool klt_become_initial(Klt* self) noexcept {
   self->tick_timer.store(-1, std::memory_order_relaxed);  // it stayed in the parent
   self->native_mask = self->program_mask.load(std::memory_order_relaxed);  // the identity that has forked is the thread's own
   self->stand_ins_coming.store(0, std::memory_order_relaxed);
+  self->timer_changes.store(0, std::memory_order_relaxed);
   preempt_klt_starts(self);
   self->heir_of.store(nullptr, std::memory_order_relaxed);
   block_klt_gone(self, false);

@@ -161,9 +161,11 @@ struct Klt {
   KltWatch watch;
   KltStop stop;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
-  std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has cut a call of its thread's short
+  std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has cut a call of its thread's short, with no identity known
+  std::atomic<uint32_t> timer_changes{0};  // any thread: how many are about to set that timer anew, which may count there
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
-  std::atomic<uint64_t> tick_handled{0};       // owner KLT: when that was to fire whose signal it has handled last
+  std::atomic<uint64_t> tick_set{UINT64_MAX};  // the same: for when it is set in the kernel; a tick that is not for what it carries now has no `tick_due`
+  std::atomic<uint64_t> tick_handled{0};       // owner KLT: what was set of that whose signal it has handled last
   std::atomic<uint64_t> beat{UINT64_MAX};  // whoever would set that timer, and preempt/'s metronome: when its tick is to be sent, if it has none
   std::atomic<uint64_t> tick_away{0};  // the same: for how long the thread had not run by then, ever, if it has looked; 0: not
   // Its thread's. For others while it has a worker, or under the list's lock; before its thread begins, and after its end, nobody's.

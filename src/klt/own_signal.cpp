@@ -87,10 +87,10 @@ KernelAction action_of(int signal) noexcept {
   system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
   pending &= ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
   if (pending != 0 && ends_a_call(pending)) return;
-  klt_self()->interruptions.fetch_add(1, std::memory_order_relaxed);
   // It may leave in this handler, and have come from where it goes on.
   const Unit* unit = klt_current();
-  if (unit != nullptr && unit_owns(unit->host, own::kIdentity)) unit->host->identity->interruptions.fetch_add(1, std::memory_order_relaxed);
+  const bool known = unit != nullptr && unit_owns(unit->host, own::kIdentity);
+  (known ? unit->host->identity->interruptions : klt_self()->interruptions).fetch_add(1, std::memory_order_relaxed);
 }
 
 // Timers, and threads that pass a tick on, have the code of timers; those that are set on who has been in the kernel tell it besides. A
@@ -99,9 +99,11 @@ KernelAction action_of(int signal) noexcept {
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
-  if (info->si_code != SI_QUEUE) note_interruption(*frame);
+  const bool brings = info->si_code == SI_QUEUE;
+  if (brings) courier_comes(*frame);
+  note_interruption(*frame);  // by what it has brought, if that is open
+  if (brings) return;
   if (info->si_code == SI_TIMER && info->si_value.sival_int == kBackFromKernel) return block_on_return(info, frame);
-  if (info->si_code == SI_QUEUE) return courier_comes(*frame);
   preempt_on_tick(info, frame);
 }
 
@@ -119,13 +121,16 @@ SignalHandler handler_of(int signal) noexcept { return signal == kStandIn ? on_s
 
 // What is blocked in a handler of ours: on a machine that is slower than the ticks one frame would come to lie on the other, and so it would
 // where several KLTs send one the stand-in. And what the program handles: see note_interruption(). Where the ULT leaves, the KLT goes on, and
-// unblocks them. Open is what comes of the handler's own doing, what the C library has its threads wait for, and the last few real-time
-// signals, of which one asks a ULT that was preempted for its registers (inspect/).
+// unblocks them. Open is what comes of the handler's own doing, what the C library has its threads wait for, and those of the last few real-time
+// signals that nobody handles, of which one asks a ULT that was preempted for its registers (inspect/). Never the very last one: the kernel
+// would deliver it after ours, and call its handler before that.
 void block_in_handler(int handled, sigset_t& set) noexcept {
   constexpr int kLastFew = 8;
   sigfillset(&set);
   for (uint64_t faults = kFaultSignals; faults != 0; faults &= faults - 1) sigdelset(&set, __builtin_ctzll(faults) + 1);
-  for (int signal = SIGRTMAX - kLastFew; signal <= SIGRTMAX; ++signal) sigdelset(&set, signal);
+  for (int signal = SIGRTMAX - kLastFew; signal < SIGRTMAX; ++signal) {
+    if (realtime_signal_is_free(signal)) sigdelset(&set, signal);
+  }
   for (const Own& own : all) {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigaddset(&set, number);
   }

@@ -31,13 +31,13 @@ inline int kernel_timer_create(clockid_t clock, int tid, int signal, int value) 
 // One of CLOCK_MONOTONIC.
 inline int kernel_timer_create(int tid, int signal) noexcept { return kernel_timer_create(CLOCK_MONOTONIC, tid, signal, 0); }
 
-// Fires once, at that time of its clock, or so much later. 0: not at all. Returns whether it was about to, until now. Async-signal-safe but
-// for errno.
-inline bool kernel_timer_set(int timer, uint64_t deadline, int flags = TIMER_ABSTIME) noexcept {
+// Fires once, at that time of its clock, or so much later. 0: not at all. Returns in how many nanoseconds it was to fire until now; 0: it was not.
+// In a few, or some microseconds more: it may just have. Async-signal-safe but for errno.
+inline uint64_t kernel_timer_set(int timer, uint64_t deadline, int flags = TIMER_ABSTIME) noexcept {
   itimerspec when{}, before{};
   when.it_value = {static_cast<time_t>(deadline / 1'000'000'000), static_cast<long>(deadline % 1'000'000'000)};
-  return syscall(SYS_timer_settime, timer, flags, &when, &before) == 0 &&
-         (before.it_value.tv_sec != 0 || before.it_value.tv_nsec != 0);
+  if (syscall(SYS_timer_settime, timer, flags, &when, &before) != 0) return 0;
+  return static_cast<uint64_t>(before.it_value.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(before.it_value.tv_nsec);
 }
 
 inline void kernel_timer_delete(int timer) noexcept { syscall(SYS_timer_delete, timer); }

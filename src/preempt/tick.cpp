@@ -143,12 +143,18 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
   klt_register_store32<kKltGuard>(kGuardDown);
 }
 
+// Others may have set the timer anew by now, or have sent this one themselves.
+[[gnu::section("weft_tick"), gnu::always_inline]] inline void note_handled(Klt* self, const siginfo_t* info) noexcept {
+  const uint64_t set = self->tick_set.load(std::memory_order_relaxed);
+  if (info->si_code == SI_TIMER && set <= now_ns()) self->tick_handled.store(set, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void preempt_on_tick(
     const siginfo_t* info, ucontext_t* frame) noexcept {
   Klt* self = klt_self();
-  self->tick_handled.store(self->tick_due.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  note_handled(self, info);
   if (san::kSignalsComeLate) {
     // ThreadSanitizer's state may be half changed: no more than a note can be left.
     klt_register_or32<kKltAttention>(attention::kPreempt);

@@ -50,12 +50,16 @@ uint64_t preempt_on_grid(uint64_t time, const Worker* worker) noexcept {
 namespace {
 
 // If its timer has fired, and its signal has not been handled yet, the kernel drops that when the timer is set anew (from Linux 6.13 on); but a
-// system call that it has interrupted may end with EINTR all the same: as soon as it is dropped, so that is counted before.
+// system call that it has interrupted may end with EINTR all the same. Who has come back from one waits until we have counted that.
 void set_anew(Klt* klt, int timer, uint64_t due) noexcept {
-  const uint64_t before = klt->tick_due.exchange(due == 0 ? kNever : due, std::memory_order_relaxed);
+  klt->timer_changes.fetch_add(1, std::memory_order_acq_rel);
+  const uint64_t when = due == 0 ? kNever : due;
+  klt->tick_due.store(when, std::memory_order_relaxed);
+  const uint64_t before = klt->tick_set.exchange(when, std::memory_order_relaxed);
   const bool handled = before == kNever || klt->tick_handled.load(std::memory_order_relaxed) == before;
-  if (!handled) klt->interruptions.fetch_add(1, std::memory_order_release);
-  if (kernel_timer_set(timer, due) && !handled) klt->interruptions.fetch_sub(1, std::memory_order_relaxed);
+  constexpr uint64_t kSurelyLater = 20'000;  // ns
+  if (kernel_timer_set(timer, due) < kSurelyLater && !handled) klt->interruptions.fetch_add(1, std::memory_order_relaxed);
+  klt->timer_changes.fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace

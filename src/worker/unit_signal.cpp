@@ -64,10 +64,16 @@ bool take_note_off(Identity& to, int signal) noexcept {
   return (to.signals.fetch_and(~signal_bit(signal), std::memory_order_acq_rel) & signal_bit(signal)) != 0;
 }
 
+// What it has blocked ends no call, but where that lets it in.
+void note_brought(Identity& to, uint64_t set) noexcept {
+  if ((set & ~to.mask.load(std::memory_order_relaxed)) != 0) to.brought.fetch_add(1, std::memory_order_relaxed);
+}
+
 // Unless it has taken it by now, or can be reached otherwise.
 void send_to(Identity& to, const Klt* klt, int signal) noexcept {
   if (identity_of(klt->current.load(std::memory_order_acquire)) != &to || !takes_it_itself(klt, signal)) return;
   if (!take_note_off(to, signal)) return;
+  note_brought(to, signal_bit(signal));
   syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
 }
 
@@ -194,7 +200,7 @@ uint64_t take() noexcept {
     syscall(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1);
   }
   const uint64_t all = noted | take_from_lender(*identity);
-  if (all != 0) identity->brought.fetch_add(1, std::memory_order_relaxed);
+  note_brought(*identity, all);
   return all;
 }
 

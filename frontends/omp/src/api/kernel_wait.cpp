@@ -17,11 +17,9 @@
 #include <cstdint>
 
 #include "api/next.hpp"
-#include "api/ticks.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 #include "os/clock.hpp"
-#include "os/signal_mask.hpp"
 
 namespace weft::omp {
 namespace {
@@ -63,10 +61,10 @@ class Until {
 // `again` goes on with what a tick has interrupted.
 template <class First, class Again>
 auto whole(First first, Again again) {
-  Ticks ticks;
+  front::CallMark mark = front::call_mark();
   auto result = first();
-  while (ticks && result == -1 && errno == EINTR) {
-    const bool goes_on = ticks.alone();
+  while (mark.klt != nullptr && result == -1 && errno == EINTR) {
+    const bool goes_on = front::call_cut_short(mark);
     errno = EINTR;
     if (!goes_on) break;
     result = again();
@@ -79,48 +77,43 @@ auto whole(Call call) {
   return whole(call, call);
 }
 
-// A call with a signal mask of its own (null: none). What that lets in is for who waits, between two calls, too, and ends the wait, even where a
-// tick comes with it.
+// A call with a signal mask of its own (null: none).
 class MaskedWait {
  public:
-  explicit MaskedWait(const sigset_t* mask) noexcept : mask_(mask) {}
+  explicit MaskedWait(const sigset_t* mask) noexcept : mask_(mask) {
+    if (mask == nullptr) return;
+    without_ours_ = *mask;
+    if (!front::masked_call_begins(call_, without_ours_)) return;
+    begun_ = true;
+    mask_ = &without_ours_;
+  }
   MaskedWait(const MaskedWait&) = delete;
   MaskedWait& operator=(const MaskedWait&) = delete;
   ~MaskedWait() {
-    const int error = errno;
-    if (said_) front::waits_with(nullptr);
-    if (let_in_) front::lets_in(nullptr);
-    errno = error;
+    if (begun_) front::masked_call_ends(call_);
   }
 
+  // Ours may interrupt the calls, which are to be made by whole().
+  bool begun() const noexcept { return begun_; }
+  // They are given the mask.
   template <class First, class Again>
   auto whole(First first, Again again) {
-    if (mask_ == nullptr) return omp::whole(first, again);
-    if (front::handler_runs()) return first();
-    front::lets_in(mask_);
-    let_in_ = true;
-    Ticks ticks;
-    auto result = first();
-    while (ticks && result == -1 && errno == EINTR) {
-      const bool goes_on = ticks.alone() || is_let_in();
+    if (mask_ == nullptr) return omp::whole([&] { return first(nullptr); }, [&] { return again(nullptr); });
+    auto result = first(mask_);
+    while (begun_ && result == -1 && errno == EINTR) {
+      const bool goes_on = front::masked_call_cut_short(call_, without_ours_);
       errno = EINTR;
       if (!goes_on) break;
-      if (!said_) front::waits_with(mask_);
-      said_ = true;
-      result = again();
+      result = again(mask_);
     }
     return result;
   }
 
  private:
-  // Its handler runs in the next call.
-  bool is_let_in() const noexcept {
-    sigset_t pending;
-    return sigpending(&pending) == 0 && (rt::kernel_set(pending) & ~rt::kernel_set(*mask_)) != 0;
-  }
-
   const sigset_t* mask_;
-  bool let_in_ = false, said_ = false;
+  sigset_t without_ours_;
+  front::MaskedCall call_;
+  bool begun_ = false;
 };
 
 constinit Next<int(pollfd*, nfds_t, int)> next_poll{"poll"};
@@ -191,8 +184,8 @@ WEFT_OMP_API int poll(pollfd* files, nfds_t n, int milliseconds) {
 WEFT_OMP_API int ppoll(pollfd* files, nfds_t n, const timespec* time, const sigset_t* mask) {
   const Until until(time);
   timespec left;
-  return MaskedWait(mask).whole([&] { return next_ppoll.get()(files, n, time, mask); },
-                                [&] { return next_ppoll.get()(files, n, until.left_in(left), mask); });
+  return MaskedWait(mask).whole([&](const sigset_t* with) { return next_ppoll.get()(files, n, time, with); },
+                                [&](const sigset_t* with) { return next_ppoll.get()(files, n, until.left_in(left), with); });
 }
 
 // The kernel writes what is left into `time`, and nothing into the sets.
@@ -203,20 +196,42 @@ WEFT_OMP_API int select(int n, fd_set* in, fd_set* out, fd_set* other, timeval* 
 WEFT_OMP_API int pselect(int n, fd_set* in, fd_set* out, fd_set* other, const timespec* time, const sigset_t* mask) {
   const Until until(time);
   timespec left;
-  return MaskedWait(mask).whole([&] { return next_pselect.get()(n, in, out, other, time, mask); },
-                                [&] { return next_pselect.get()(n, in, out, other, until.left_in(left), mask); });
+  return MaskedWait(mask).whole(
+      [&](const sigset_t* with) { return next_pselect.get()(n, in, out, other, time, with); },
+      [&](const sigset_t* with) { return next_pselect.get()(n, in, out, other, until.left_in(left), with); });
 }
 
-WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
+namespace {
+
+int wait_for_events(int set, epoll_event* events, int most, int milliseconds) {
   const Until until(milliseconds);
   return whole([&] { return next_epoll_wait.get()(set, events, most, milliseconds); },
                [&] { return next_epoll_wait.get()(set, events, most, until.milliseconds_left()); });
 }
 
+}  // namespace
+
+WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
+  return wait_for_events(set, events, most, milliseconds);
+}
+
+// The kernel fails it also for a signal that it then drops (preempt/timer.cpp), and begins ppoll() again.
 WEFT_OMP_API int epoll_pwait(int set, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
+  if (mask == nullptr) return wait_for_events(set, events, most, milliseconds);
+  const auto look = [&] { return next_epoll_wait.get()(set, events, most, 0); };
   const Until until(milliseconds);
-  return MaskedWait(mask).whole([&] { return next_epoll_pwait.get()(set, events, most, milliseconds, mask); },
-                                [&] { return next_epoll_pwait.get()(set, events, most, until.milliseconds_left(), mask); });
+  MaskedWait wait(mask);
+  if (!wait.begun()) return next_epoll_pwait.get()(set, events, most, milliseconds, mask);
+  int found = look();
+  while (found == 0 && milliseconds != 0) {
+    pollfd some{set, POLLIN, 0};
+    timespec left;
+    const auto sleep = [&](const sigset_t* with) { return next_ppoll.get()(&some, 1, until.left_in(left), with); };
+    const int ready = wait.whole(sleep, sleep);
+    if (ready <= 0) return ready;
+    found = look();
+  }
+  return found;
 }
 
 WEFT_OMP_API int sem_timedwait(sem_t* semaphore, const timespec* end) {
@@ -239,7 +254,7 @@ WEFT_OMP_API int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
 }
 
 WEFT_OMP_API int sigsuspend(const sigset_t* mask) {
-  const auto call = [&] { return next_sigsuspend.get()(mask); };
+  const auto call = [&](const sigset_t* with) { return next_sigsuspend.get()(with); };
   return MaskedWait(mask).whole(call, call);
 }
 

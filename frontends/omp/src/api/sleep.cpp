@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "api/next.hpp"
-#include "api/ticks.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
 
@@ -59,8 +58,8 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   const bool relative = (flags & TIMER_ABSTIME) == 0;
   const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
                        wish->tv_sec > INT64_MAX / 4;
-  weft::omp::Ticks ticks;
-  if (strange || !ticks) return next_sleep.get()(clock, flags, wish, rest);
+  weft::front::CallMark mark = weft::front::call_mark();
+  if (strange || mark.klt == nullptr) return next_sleep.get()(clock, flags, wish, rest);
   if (sleep_as_ult(clock, relative, *wish)) return 0;
   // A while is a while, even if somebody sets the clock meanwhile.
   if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
@@ -73,7 +72,7 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   while (true) {
     const int error = next_sleep.get()(clock, TIMER_ABSTIME, &end, nullptr);
     if (error != EINTR) return error;
-    if (!ticks.alone()) {
+    if (!weft::front::call_cut_short(mark)) {
       if (relative && rest != nullptr) *rest = left_until(end, clock);
       return EINTR;
     }

@@ -1,0 +1,106 @@
+// call.cpp: what has ended a system call with EINTR.
+//
+// The handlers of our signals count the calls that they have cut short (klt/own_signal.cpp): with the ULT, or with the KLT where that has no
+// identity. So does, with the KLT, who sets a timer anew that was just about to end one.
+//
+// A call that lets signals in which are blocked otherwise (ppoll(), sigsuspend()) needs more. If one of the program's and one of ours come at
+// once, its handler may have run, with all signals blocked, before ours comes: to where the call has failed, which ours would count, and the
+// call would be made again, and wait for a signal that has come. So ours are blocked round such a call, and open in it as the program's are.
+// The first signal that the kernel delivers puts the mask of before back:
+//
+//   first               then
+//   ours                the program's stays pending: counted, made again, and the next call ends by that one
+//   the program's       ours stays pending, or interrupts that handler, and no call: not counted
+//
+// The stand-in is not blocked for that, which is the program's signal, too: where none of ours can be queued this does not hold.
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "arch/system_call.hpp"
+#include "front/front.hpp"
+#include "identity/identity.hpp"
+#include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "os/cpu_yield.hpp"
+#include "os/signal_mask.hpp"
+#include "unit/unit.hpp"
+#include "worker/lender_signal.hpp"
+
+namespace weft::front {
+
+using namespace rt;
+
+bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }
+
+// Without the guard, which may take the caller to another KLT: who has come back from the kernel may have lost its worker there.
+CallMark call_mark() {
+  if (!klt_register_valid()) return {};
+  const Klt* self = klt_self();
+  if (klt_is_inside(self)) return {};
+  CallMark mark;
+  mark.klt = self;
+  mark.thread = self->interruptions.load(std::memory_order_relaxed);
+  if (const Identity* identity = identity_of(pthread_self())) {
+    mark.ult = identity->interruptions.load(std::memory_order_relaxed);
+    mark.brought = identity->brought.load(std::memory_order_relaxed);
+  }
+  return mark;
+}
+
+// On another KLT nobody knows where it was interrupted.
+bool call_cut_short(CallMark& since) {
+  const CallMark before = since;
+  while (before.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
+  const bool on_thread = before.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
+  since = call_mark();
+  return (on_thread || since.klt != before.klt || since.ult != before.ult) && since.brought == before.brought;
+}
+
+namespace {
+
+Identity* identity_of_caller() noexcept {
+  return klt_register_valid() && !klt_is_inside(klt_self()) ? identity_of(pthread_self()) : nullptr;
+}
+
+uint64_t change_mask(int how, uint64_t set) noexcept {
+  uint64_t before = 0;
+  system_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&set), reinterpret_cast<long>(&before), sizeof set);
+  return before;
+}
+
+}  // namespace
+
+bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
+  Identity* identity = handler_runs() ? nullptr : identity_of_caller();
+  if (identity == nullptr) return false;
+  own_signals_leave_out(mask);
+  lender_bring(*identity, ~kernel_set(mask));
+  const uint64_t ours = own_signals_mask();
+  call.closed = ours & ~change_mask(SIG_BLOCK, ours);
+  call.cut_short = identity->interruptions.load(std::memory_order_relaxed);
+  return true;
+}
+
+bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask) {
+  Identity& identity = *identity_of(pthread_self());
+  const uint32_t before = call.cut_short;
+  call.cut_short = identity.interruptions.load(std::memory_order_relaxed);
+  if (call.cut_short == before) return false;
+  // What it lets in is for the caller also between two of them, and for no other thread that would take it.
+  if (!call.again) lender_wait_mask(identity, kernel_set(mask));
+  call.again = true;
+  return true;
+}
+
+void masked_call_ends(const MaskedCall& call) {
+  const int error = errno;
+  Identity& identity = *identity_of(pthread_self());
+  if (call.again) lender_wait_mask(identity, ~uint64_t{0});
+  lender_bring(identity, 0);
+  change_mask(SIG_UNBLOCK, call.closed);
+  errno = error;
+}
+
+}  // namespace weft::front
