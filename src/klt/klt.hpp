@@ -151,6 +151,7 @@ struct Klt {
   std::atomic<int> tid{0};  // 0: its thread is only starting
   void* alt_stack = nullptr;
   uint64_t pending_for_all = 0;     // own: signals that were pending for the whole process when it last looked; see leave_pending()
+  std::atomic<bool> has_been_sent{false};  // whoever sends it one, for a ULT that stays on it meanwhile: since a ULT last left it
   uint64_t signal_mask = 0;         // constant: as the kernel has it: what was blocked where Weft was initialised
   uint64_t native_mask = 0;         // its thread: what is blocked in it while no identity is on it
   std::atomic<uint64_t> program_mask{0};  // its thread: what is blocked in it just now but for handlers, as far as is known

@@ -70,10 +70,11 @@ void note_brought(Identity& to, uint64_t set) noexcept {
 }
 
 // Unless it has taken it by now, or can be reached otherwise.
-void send_to(Identity& to, const Klt* klt, int signal) noexcept {
+void send_to(Identity& to, Klt* klt, int signal) noexcept {
   if (identity_of(klt->current.load(std::memory_order_acquire)) != &to || !takes_it_itself(klt, signal)) return;
   if (!take_note_off(to, signal)) return;
   note_brought(to, signal_bit(signal));
+  klt->has_been_sent.store(true, std::memory_order_relaxed);
   syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
 }
 
@@ -142,7 +143,7 @@ bool send_to_waiting(Identity& to, int signal, bool last) noexcept {
 }
 
 // As it is, with its guard up: it may be about to leave its KLT.
-void send_straight(Identity& to, const Klt* klt, int signal) noexcept {
+void send_straight(Identity& to, Klt* klt, int signal) noexcept {
   const Sending sending(to);
   const bool stays = to.on.load(std::memory_order_relaxed) == klt;
   // Else a handler has interrupted it on its way out, and ends by a signal only: afterwards it sees that we send.
@@ -200,6 +201,7 @@ uint64_t take() noexcept {
     syscall(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1);
   }
   const uint64_t all = noted | take_from_lender(*identity);
+  if (all != 0) klt_self()->has_been_sent.store(true, std::memory_order_relaxed);
   note_brought(*identity, all);
   return all;
 }
@@ -241,12 +243,13 @@ int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
   if (unit == nullptr || unit_state(unit) == UnitState::kTerminated) return 0;
   // Its lender would keep what it has blocked, and may be waiting for: that is pending where it is, and calls no handler there. What it sends to
   // itself comes before the call returns. Not past those that the lender has.
-  const Klt* klt = to.on.load(std::memory_order_acquire);
+  Klt* klt = to.on.load(std::memory_order_acquire);
   const bool lender_has = to.sent.load(std::memory_order_acquire) != 0 || to.looking.load(std::memory_order_acquire);
   const bool blocked = (to.mask.load(std::memory_order_acquire) & signal_bit(info.si_signo)) != 0;
   const bool itself = klt_register_valid() && klt == klt_self();
   if (klt == nullptr || lender_has || !(blocked || itself)) return lender_queue(to, info);
   const int tid = klt->tid.load(std::memory_order_relaxed);
+  klt->has_been_sent.store(true, std::memory_order_relaxed);
   return static_cast<int>(-system_call(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, reinterpret_cast<long>(&info)));
 }
 
