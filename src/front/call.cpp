@@ -14,11 +14,9 @@
 //
 // The stand-in is not blocked for that, which is the program's signal, too: where none of ours can be queued this does not hold.
 #include <pthread.h>
-#include <sys/syscall.h>
 
 #include <cerrno>
 
-#include "arch/system_call.hpp"
 #include "front/front.hpp"
 #include "identity/identity.hpp"
 #include "klt/klt.hpp"
@@ -64,12 +62,6 @@ Identity* identity_of_caller() noexcept {
   return klt_register_valid() && !klt_is_inside(klt_self()) ? identity_of(pthread_self()) : nullptr;
 }
 
-uint64_t change_mask(int how, uint64_t set) noexcept {
-  uint64_t before = 0;
-  system_call(SYS_rt_sigprocmask, how, reinterpret_cast<long>(&set), reinterpret_cast<long>(&before), sizeof set);
-  return before;
-}
-
 }  // namespace
 
 bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
@@ -78,7 +70,7 @@ bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
   own_signals_leave_out(mask);
   lender_bring(*identity, ~kernel_set(mask));
   const uint64_t ours = own_signals_mask();
-  call.closed = ours & ~change_mask(SIG_BLOCK, ours);
+  call.closed = ours & ~change_mask_here(SIG_BLOCK, ours);
   call.cut_short = identity->interruptions.load(std::memory_order_relaxed);
   return true;
 }
@@ -99,7 +91,7 @@ void masked_call_ends(const MaskedCall& call) {
   Identity& identity = *identity_of(pthread_self());
   if (call.again) lender_wait_mask(identity, ~uint64_t{0});
   lender_bring(identity, 0);
-  change_mask(SIG_UNBLOCK, call.closed);
+  change_mask_here(SIG_UNBLOCK, call.closed);
   errno = error;
 }
 

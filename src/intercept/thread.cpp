@@ -12,6 +12,9 @@
 
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
+#include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "os/signal_mask.hpp"
 #include "worker/identity.hpp"
 #include "worker/unit_signal.hpp"
 
@@ -19,6 +22,7 @@ using namespace weft::rt;
 
 namespace {
 
+constinit Next<int(int) noexcept> next_raise{"raise"};
 constinit Next<int(pthread_t, int) noexcept> next_kill{"pthread_kill"};
 constinit Next<int(pthread_t, int, const sigval) noexcept> next_sigqueue{"pthread_sigqueue"};
 constinit Next<int(pthread_t)> next_cancel{"pthread_cancel"};
@@ -32,6 +36,7 @@ constinit Next<int(pthread_t, char*, size_t) noexcept> next_getname{"pthread_get
 constinit Next<void(void*)> next_exit{"pthread_exit"};
 
 [[gnu::constructor]] void find_next() noexcept {
+  next_raise.get();
   next_kill.get();
   next_sigqueue.get();
   next_cancel.get();
@@ -67,6 +72,20 @@ int queue_to_calling_klt(siginfo_t& info) noexcept {
   const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), info.si_signo, &info) == 0 ? 0 : errno;
   errno = before;
   return error;
+}
+
+// What the caller has blocked stays pending where it is: that is to be known as it leaves. Async-signal-safe.
+template <class Send>
+int send_to_itself(int signal, Send send) noexcept {
+  const Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
+  const bool stays = identity != nullptr && signal > 0 && signal <= SIGRTMAX &&
+                     (identity->mask.load(std::memory_order_relaxed) & signal_bit(signal)) != 0;
+  if (!stays) return send();
+  const uint64_t ours = own_signals_mask(), opened = ours & ~change_mask_here(SIG_BLOCK, ours);  // on one KLT
+  klt_self()->has_been_sent.store(true, std::memory_order_relaxed);
+  const int result = send();
+  change_mask_here(SIG_UNBLOCK, opened);
+  return result;
 }
 
 // As the C library does it for another thread than the calling one.
@@ -111,9 +130,14 @@ int adopted_get_name(const Identity& identity, char* name, size_t size) noexcept
 #pragma GCC visibility push(default)
 extern "C" {
 
+int raise(int signal) noexcept {
+  return send_to_itself(signal, [&] { return next_raise.get()(signal); });
+}
+
 // To the calling one, the C library asks the kernel for the thread's number; elsewhere it would take the lender's.
 int pthread_kill(pthread_t thread, int signal) noexcept {
-  if (signal == 0 || is_calling(thread)) return next_kill.get()(thread, signal);
+  if (is_calling(thread)) return send_to_itself(signal, [&] { return next_kill.get()(thread, signal); });
+  if (signal == 0) return next_kill.get()(thread, signal);
   Identity* identity = identity_of(thread);
   return identity != nullptr ? unit_signal_send(*identity, signal) : next_kill.get()(thread, signal);
 }
@@ -122,7 +146,8 @@ int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept 
   Identity* identity = identity_of(thread);
   if (identity == nullptr) return next_sigqueue.get()(thread, signal, value);
   siginfo_t info = queued(signal, value);
-  return is_calling(thread) ? queue_to_calling_klt(info) : unit_signal_queue(*identity, info);
+  if (!is_calling(thread)) return unit_signal_queue(*identity, info);
+  return send_to_itself(signal, [&] { return queue_to_calling_klt(info); });
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

@@ -31,6 +31,14 @@ inline uint64_t signal_mask_here() noexcept {
   return kernel_set(now);
 }
 
+// Returns the one of before.
+inline uint64_t change_mask_here(int how, uint64_t set) noexcept {
+  constexpr size_t kKernels = sizeof set;
+  uint64_t before = 0;
+  syscall(SYS_rt_sigprocmask, how, &set, &before, kKernels);
+  return before;
+}
+
 // Threads that are made meanwhile take no signal, but for the C library's own, and SIGSYS: a program's filter of system calls (seccomp) may send that
 // to whoever makes one, for its handler to answer in the kernel's place; it ends the process where it is blocked.
 class SignalsBlocked {

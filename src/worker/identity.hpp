@@ -36,8 +36,8 @@ int identity_get_name(char* name, size_t size) noexcept;
   return (identity.signals.load(std::memory_order_relaxed) | identity.in_hand.load(std::memory_order_relaxed)) != 0;
 }
 
-// This ULT, which has let go, has blocked these signals: those that the KLT has been sent for it are its own.
-[[gnu::noinline]] void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept;
+// This ULT, which has let go, has blocked these signals: those that the KLT has been sent for it are its own. `some`: we have sent it some.
+[[gnu::noinline]] void leave_pending(Klt* self, uint64_t blocked, Identity& left, bool some) noexcept;
 
 // Before the KLT gets another mask. To ask the kernel costs 0.1 us: for what all KLTs have blocked, from the first on, it is asked only where we have
 // sent this one something.
@@ -47,7 +47,7 @@ int identity_get_name(char* name, size_t size) noexcept;
   const bool sent = self->has_been_sent.load(std::memory_order_relaxed);
   if (sent) self->has_been_sent.store(false, std::memory_order_relaxed);
   const uint64_t blocked = sent ? before : before & ~(mask & self->signal_mask);
-  if (blocked != 0) leave_pending(self, blocked, left);
+  if (blocked != 0) leave_pending(self, blocked, left, sent);
 }
 
 // No handler runs with the thread-local variables of one that has blocked the signal. To read the thread pointer costs a hundredth of

@@ -249,10 +249,19 @@ WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
   lender_block_signals();
 }
 
+// It has been sent to the ULT, and not to the process. Who sends notes that before it lets go of the lock.
+WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, int signal) noexcept {
+  if (identity.info.si_code == SI_TKILL) return true;
+  lock_queue(identity);
+  const uint64_t sent = identity.sent.load(std::memory_order_acquire);
+  identity.queueing.store(false, std::memory_order_release);
+  return (sent & signal_bit(signal)) != 0;
+}
+
 // The ULT has blocked it meanwhile, maybe before it was sent: pending again, at this thread or for the whole process.
 WEFT_ON_LENDER void put_back(Identity& identity, int signal) noexcept {
-  if (identity.info.si_code == SI_TKILL) {
-    make_pending(identity, signal);
+  if (was_sent_to_ult(identity, signal)) {
+    make_pending_first(identity, signal);
     identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
   } else if (system_call(SYS_rt_sigqueueinfo, process(), signal, word(&identity.info), 0) != 0) {
     system_call(SYS_kill, process(), signal, 0, 0);  // what it says is for the kernel alone to send, or for the main thread
@@ -279,12 +288,6 @@ WEFT_ON_LENDER void call_up(Identity& identity) noexcept {
   if (identity.adopted) own_signal_send_courier(identity.tid);
 }
 
-// It is pending.
-WEFT_ON_LENDER void call_for(Identity& identity, int signal) noexcept {
-  identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
-  call_up(identity);
-}
-
 // By the ULT. What it has opened may be with its lender; one of a thread of the program's takes it from now on, or no longer.
 // Sequentially consistent, pairs with deliver_sent(), where the fence is: it sees this mask, or we see what it has been sent.
 void change_mask(Identity& identity, std::atomic<uint64_t>& which, uint64_t mask) noexcept {
@@ -301,7 +304,8 @@ WEFT_ON_LENDER void lender_call(Identity& identity) noexcept {
 
 WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
   system_call(SYS_tgkill, process(), to.tid, signal, 0);
-  call_for(to, signal);
+  to.sent.fetch_or(signal_bit(signal), std::memory_order_release);  // it is pending
+  call_up(to);
 }
 
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.mask, mask); }
@@ -319,9 +323,10 @@ int lender_queue(Identity& to, siginfo_t& info) noexcept {
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&all), word(&before), kMaskBytes);
   lock_queue(to);
   const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
+  if (result == 0) to.sent.fetch_or(signal_bit(info.si_signo), std::memory_order_release);  // it is pending
   to.queueing.store(false, std::memory_order_release);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&before), 0, kMaskBytes);
-  if (result == 0) call_for(to, info.si_signo);
+  if (result == 0) call_up(to);
   return static_cast<int>(-result);
 }
 
@@ -344,13 +349,13 @@ WEFT_ON_LENDER uint64_t pending_here() noexcept {
 
 }  // namespace
 
-WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left) noexcept {
+WEFT_ON_LENDER void leave_pending(Klt* self, uint64_t blocked, Identity& left, bool some) noexcept {
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
   pending &= blocked;
   // What the process has been sent, and everybody has blocked, is seen at each switch: whether it is that takes long to find out.
   self->pending_for_all &= pending;
-  if (pending == 0 || pending == self->pending_for_all) return;
+  if (pending == 0 || (pending == self->pending_for_all && !some)) return;
   const timespec no_time{};
   uint64_t own = pending_here() & blocked;
   self->pending_for_all = pending & ~own;
