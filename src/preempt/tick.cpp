@@ -154,12 +154,12 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread", "address"))) void preempt_on_tick(
     const siginfo_t* info, ucontext_t* frame) noexcept {
   Klt* self = klt_self();
-  note_handled(self, info);
   if (san::kSignalsComeLate) {
     // ThreadSanitizer's state may be half changed: no more than a note can be left.
     klt_register_or32<kKltAttention>(attention::kPreempt);
     return;
   }
+  note_handled(self, info);
   if (is_way_back(static_cast<uintptr_t>(frame->uc_mcontext.gregs[REG_RIP])) || own_signal_comes_in_handler(*frame)) return tick_later();
   if (!begin(info)) return;
   if (const Unit* unit = klt_current()) {
