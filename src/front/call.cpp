@@ -23,7 +23,6 @@
 #include "klt/own_signal.hpp"
 #include "os/cpu_yield.hpp"
 #include "os/signal_mask.hpp"
-#include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
 
 namespace weft::front {

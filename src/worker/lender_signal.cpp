@@ -249,7 +249,8 @@ WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
   lender_block_signals();
 }
 
-// It has been sent to the ULT, and not to the process. Who sends notes that before it lets go of the lock.
+// It has been sent to the ULT, and not to the process. Who sends notes that before it lets go of the lock. Where both have been sent one, this may be
+// either: then it is the ULT's.
 WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, int signal) noexcept {
   if (identity.info.si_code == SI_TKILL) return true;
   lock_queue(identity);

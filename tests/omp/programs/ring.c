@@ -1,7 +1,6 @@
 /* ring.c: a program that has blocked signals from the start. What a thread is sent then, by another one or by itself, comes to that
  * thread's sigtimedwait(), and to no other's, wherever it was when it was sent. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
