@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 builds=("$@")
-[ ${#builds[@]} -gt 0 ] || builds=(release debug asan tsan clang)
+[ ${#builds[@]} -gt 0 ] || builds=(release asan tsan clang)
 jobs=${JOBS:-$(nproc)}
 
 mkdir -p build/all
@@ -27,7 +27,7 @@ status=0
 ctest --test-dir build/all --parallel $((2 * jobs)) --output-on-failure --no-tests=error \
   --output-junit junit.xml | tee "$log" || status=$?
 
-# "12/90 Test #12: debug.unit.Options.Defaults ....   Passed    0.01 sec", by build and kind.
+# "12/90 Test #12: asan.unit.options_test    ....   Passed    0.01 sec", by build and kind.
 echo
 awk '$2 == "Test" && match($0, /#[0-9]+: /) {
        split(substr($0, RSTART + RLENGTH), part, ".")
