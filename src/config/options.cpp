@@ -98,7 +98,7 @@ constexpr Option kTable[] = {
      "more.",
      store<&Options::preemption_timer>},
     {"WEFT_PREEMPTION_SIGNAL", OptionType::Signal, "auto", 0, 0, "auto",
-     "The signal of the tick. `auto`: the last real-time signal that nobody handles. The program must have no use for "
+     "The signal of the tick. `auto`: the last real-time signal that nobody handles or blocks. The program must have no use for "
      "it itself.",
      store<&Options::preemption_signal>},
     {"WEFT_BLOCKING", OptionType::Word, "off", 0, 0, "off|on|auto",

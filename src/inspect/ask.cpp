@@ -79,15 +79,10 @@ bool have_signal() noexcept {
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&ours.sa_mask);
   // Nor one that ticks or returns will have: their handlers block it.
-  sigset_t others;
-  sigfillset(&others);
-  own_signals_leave_out(others);
-  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
-    if (sigismember(&others, signal) != 1 || !realtime_signal_is_free(signal) || sigaction(signal, &ours, nullptr) != 0) continue;
-    signal_now = signal;
-    return true;
-  }
-  return false;
+  const int found = realtime_signal_find(SIGRTMAX - 1, own_signals_mask(), own_signals_awaited());
+  if (found == 0 || sigaction(found, &ours, nullptr) != 0) return false;
+  signal_now = found;
+  return true;
 }
 
 bool send(int tid, uint32_t number) noexcept {

@@ -32,6 +32,8 @@ struct Own {
 };
 constinit Own all[2];
 
+constinit uint64_t awaited = 0;  // written as they are chosen
+
 // Inside Weft whoever lowers the guard takes them.
 void courier_comes(ucontext_t& frame) noexcept {
   if (!klt_is_inside(klt_self())) return unit_signals_take_in_handler(frame);
@@ -197,9 +199,7 @@ void stand_in_ends_with_last() noexcept {
 // The last one that is free, and not the other's; that one, if there is none.
 int find(OwnSignal which) noexcept {
   const int others = other_of(which).number.load(std::memory_order_relaxed);
-  const int last = SIGRTMAX - 1 - static_cast<int>(which);
-  int found = realtime_signal_find(last);
-  if (found == others && found != 0) found = realtime_signal_find(found - 1);
+  const int found = realtime_signal_find(SIGRTMAX - 1, others != 0 ? signal_bit(others) : 0, awaited);
   return found != 0 ? found : others;
 }
 
@@ -208,6 +208,7 @@ int find(OwnSignal which) noexcept {
 void own_signals_choose(int tick) noexcept {
   Own &ticks = own_of(OwnSignal::kTick), &returns = own_of(OwnSignal::kReturn);
   returns.number.store(0, std::memory_order_relaxed);
+  awaited = signal_mask_here();
   ticks.wished = tick != 0;
   ticks.number.store(ticks.wished ? tick : find(OwnSignal::kTick), std::memory_order_relaxed);
   returns.number.store(find(OwnSignal::kReturn), std::memory_order_relaxed);
@@ -226,6 +227,8 @@ uint64_t own_signals_mask() noexcept {
   }
   return mask;
 }
+
+uint64_t own_signals_awaited() noexcept { return awaited; }
 
 bool own_signals_handler_runs(uint64_t blocked) noexcept {
   const Klt* self = klt_self();

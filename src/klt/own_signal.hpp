@@ -28,12 +28,14 @@ inline constexpr int kStandIn = SIGURG;
 // The value of a timer's signal that is set on who has been in the kernel (block/back.cpp).
 inline constexpr int kBackFromKernel = 1;
 
-// Which ones they will be, before there is a KLT. `tick`: as wished; 0: the last that nobody handles.
+// Which ones they will be, before there is a KLT. `tick`: as wished; 0: the last that nobody handles, nor awaits.
 void own_signals_choose(int tick) noexcept;
 // They are not in the set any more.
 void own_signals_leave_out(sigset_t& set) noexcept;
 // As the kernel has a set. This and the courier's sending: without a call of the C library's.
 uint64_t own_signals_mask() noexcept;
+// What who began the runtime had blocked: a program waits for such a one by sigwait() or a signalfd, and has no handler.
+uint64_t own_signals_awaited() noexcept;
 
 // Handled from here on. Under runtime.setup, or before anybody else knows the runtime. 0: there is none, or it may not be handled.
 int own_signal_take(OwnSignal which) noexcept;

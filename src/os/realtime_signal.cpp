@@ -1,5 +1,6 @@
 #include "os/realtime_signal.hpp"
 
+#include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
 
 extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;  // the C library's, by its other name
@@ -16,12 +17,15 @@ bool realtime_signal_is_free(int signal) noexcept {
   return signal_action(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
 }
 
-int realtime_signal_find(int last) noexcept {
+int realtime_signal_find(int last, uint64_t others, uint64_t awaited) noexcept {
   // Not the first ones, which programs that use such signals take.
+  int of_awaited = 0;
   for (int signal = last; signal >= SIGRTMIN; --signal) {
-    if (realtime_signal_is_free(signal)) return signal;
+    if ((others & signal_bit(signal)) != 0 || !realtime_signal_is_free(signal)) continue;
+    if ((awaited & signal_bit(signal)) == 0) return signal;
+    if (of_awaited == 0) of_awaited = signal;
   }
-  return 0;
+  return of_awaited;
 }
 
 void realtime_signal_release(int signal, void (*handler)(int, siginfo_t*, void*), bool ignored) noexcept {

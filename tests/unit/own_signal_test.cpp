@@ -164,6 +164,49 @@ TEST(NoSignal, UntilTheProgramLeavesSome) {
   EXPECT_TRUE(ok(weft_finalize()));
 }
 
+class SomeBlocked : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    sigemptyset(&some_);
+    for (int i = 0; i < 4; ++i) sigaddset(&some_, SIGRTMAX - i);
+    ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &some_, &before_), 0);
+  }
+  void TearDown() override { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  static int blocked() {
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    int count = 0;
+    for (int i = 0; i < 4; ++i) count += sigismember(&now, SIGRTMAX - i);
+    return count;
+  }
+  sigset_t some_{}, before_{};
+};
+INSTANTIATE_TEST_SUITE_P(Reasons, SomeBlocked, testing::Values("off", "on"), [](const auto& info) { return info.param; });
+
+// The program waits for them, by sigwait() or a signalfd.
+TEST_P(SomeBlocked, AreTheProgramsAndStayBlocked) {
+  for (int i = 0; i < 2; ++i) {
+    start(1, GetParam(), GetParam());
+    EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+    EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+    EXPECT_EQ(preemption_info().signal, SIGRTMAX - 4);
+    EXPECT_EQ(blocked(), 4);
+    block_and_spin();
+    EXPECT_TRUE(ok(weft_finalize()));
+    EXPECT_EQ(blocked(), 4);
+  }
+}
+
+TEST_P(SomeBlocked, AreTakenWhereNoOtherIsLeft) {
+  const AllButOne program(SIGRTMAX - 2);
+  start(1, GetParam(), GetParam());
+  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  EXPECT_EQ(preemption_info().signal, SIGRTMAX - 2);
+  EXPECT_EQ(blocked(), 3);
+  EXPECT_TRUE(ok(weft_finalize()));
+  EXPECT_EQ(blocked(), 4);
+}
+
 // A service blocks all signals in main, and has a thread that waits for them.
 TEST(AllBlocked, UltsArePreemptedAllTheSame) {
   sigset_t all, before, now;

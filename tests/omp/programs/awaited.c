@@ -1,5 +1,5 @@
 /* awaited.c: signals that the process is sent when there have been regions. What the main thread blocks then stays pending until it waits for it,
- * and nobody else takes it; what it lets in while it waits ends its wait; what nobody handles stops or ends the process. */
+ * and nobody else takes it; what it lets in while it waits ends its wait; what nobody handles stops or ends the process. So it is with the last real-time signals, of which Weft takes some. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <poll.h>
@@ -177,11 +177,34 @@ static void act_by_default(int of_its_own) {
   }
 }
 
+/* Of those that nobody handles Weft takes some; not what is blocked before the first region. */
+static void wait_for_last_ones(void) {
+  const int last = SIGRTMAX;
+  sigset_t set = set_of(last);
+  for (int signal = last - 3; signal < last; ++signal) sigaddset(&set, signal);
+  CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+  const int fd = signalfd(-1, &set, SFD_CLOEXEC);
+  for (int signal = last - 3; signal <= last; ++signal) {
+    region();
+    const struct timespec long_time = {20, 0};
+    siginfo_t info;
+    CHECK(sigqueue(getpid(), signal, (union sigval){.sival_int = signal}) == 0);
+    CHECK(sigtimedwait(&set, &info, &long_time) == signal && info.si_value.sival_int == signal);
+    from_another_thread(signal);
+    region();
+    CHECK(sigtimedwait(&set, &info, &long_time) == signal && info.si_pid == getpid());
+    struct signalfd_siginfo read_info;
+    CHECK(sigqueue(getpid(), signal, (union sigval){.sival_int = signal}) == 0);
+    CHECK(read(fd, &read_info, sizeof read_info) == sizeof read_info && read_info.ssi_signo == (unsigned)signal);
+  }
+  CHECK(close(fd) == 0);
+}
+
 int main(int argc, char** argv) {
   if (argc > 2) be_busy(atoi(argv[2]));
   const int alone = argc > 1 && atoi(argv[1]) == 1;
   main_thread = pthread_self();
-  region();
+  wait_for_last_ones();
   wait_for_blocked(alone);
   wait_for_own();
   let_in_while_waiting();
