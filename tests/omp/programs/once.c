@@ -16,7 +16,7 @@
 
 #include "check.h"
 
-enum { kThreads = 8, kRounds = 120, kWaits = 30, kCalls = 4, kSignals = 3 };
+enum { kThreads = 8, kRounds = 120, kWaits = 30, kCalls = 5, kSignals = 3 };
 
 static pthread_t threads[kThreads];
 static int handled[kThreads]; /* by thread */
@@ -36,7 +36,8 @@ static int wait_in(int call, int set, const sigset_t* mask) {
     case 0: return ppoll(NULL, 0, &long_time, mask);
     case 1: return pselect(0, NULL, NULL, NULL, &long_time, mask);
     case 2: return sigsuspend(mask);
-    default: return epoll_pwait(set, &event, 1, 60000, mask);
+    case 3: return epoll_pwait(set, &event, 1, 60000, mask);
+    default: return epoll_pwait2(set, &event, 1, &long_time, mask);
   }
 }
 

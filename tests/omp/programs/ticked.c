@@ -18,7 +18,7 @@
 
 #include "check.h"
 
-enum { kThreads = 6, kRounds = 15, kCalls = 10 };
+enum { kThreads = 6, kRounds = 15, kCalls = 11 };
 
 struct Files {
   int nothing[2], set; /* a socket to which nobody writes */
@@ -69,15 +69,16 @@ static int waits(int call, struct Files* files, long ms) {
     case 3: result = pselect(files->nothing[0] + 1, &in, NULL, NULL, &time, NULL); break;
     case 4: result = epoll_wait(files->set, &event, 1, (int)ms); break;
     case 5: result = epoll_pwait(files->set, &event, 1, (int)ms, NULL); break;
-    case 6: result = sem_timedwait(&files->zero, &end); break;
-    case 7: result = sigtimedwait(&set, NULL, &time); break;
-    case 8: result = (int)recv(files->nothing[0], &event, 1, 0); break;
-    case 9: result = (int)recvmsg(files->nothing[0], &message, 0); break;
+    case 6: result = epoll_pwait2(files->set, &event, 1, &time, NULL); break;
+    case 7: result = sem_timedwait(&files->zero, &end); break;
+    case 8: result = sigtimedwait(&set, NULL, &time); break;
+    case 9: result = (int)recv(files->nothing[0], &event, 1, 0); break;
+    case 10: result = (int)recvmsg(files->nothing[0], &message, 0); break;
   }
   return result == 0 ? 0 : errno;
 }
 
-static int what_tells(int call) { return call < 6 ? 0 : call == 6 ? ETIMEDOUT : EAGAIN; }
+static int what_tells(int call) { return call < 7 ? 0 : call == 7 ? ETIMEDOUT : EAGAIN; }
 
 static void compute(double seconds) {
   for (const double end = omp_get_wtime() + seconds; omp_get_wtime() < end;) continue;

@@ -44,6 +44,7 @@ class Until {
     if (end_ == rt::kNever) return -1;
     return static_cast<int>(std::min<uint64_t>((left() + kMillisecond - 1) / kMillisecond, INT_MAX));
   }
+  bool is_now() const noexcept { return end_ <= rt::now_ns(); }
   const timespec* left_in(timespec& place) const noexcept {
     if (end_ == rt::kNever) return nullptr;
     place = {static_cast<time_t>(left() / kSecond), static_cast<long>(left() % kSecond)};
@@ -122,6 +123,7 @@ constinit Next<int(int, fd_set*, fd_set*, fd_set*, timeval*)> next_select{"selec
 constinit Next<int(int, fd_set*, fd_set*, fd_set*, const timespec*, const sigset_t*)> next_pselect{"pselect"};
 constinit Next<int(int, epoll_event*, int, int)> next_epoll_wait{"epoll_wait"};
 constinit Next<int(int, epoll_event*, int, int, const sigset_t*)> next_epoll_pwait{"epoll_pwait"};
+constinit Next<int(int, epoll_event*, int, const timespec*, const sigset_t*)> next_epoll_pwait2{"epoll_pwait2"};
 constinit Next<int(sem_t*, const timespec*)> next_sem_timedwait{"sem_timedwait"};
 constinit Next<int(sem_t*, clockid_t, const timespec*)> next_sem_clockwait{"sem_clockwait"};
 constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedwait{"sigtimedwait"};
@@ -139,6 +141,7 @@ constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
   next_pselect.get();
   next_epoll_wait.get();
   next_epoll_pwait.get();
+  next_epoll_pwait2.get();
   next_sem_timedwait.get();
   next_sem_clockwait.get();
   next_sigtimedwait.get();
@@ -209,29 +212,45 @@ int wait_for_events(int set, epoll_event* events, int most, int milliseconds) {
                [&] { return next_epoll_wait.get()(set, events, most, until.milliseconds_left()); });
 }
 
+// The kernel fails it also for a signal that it then drops (preempt/timer.cpp), and begins ppoll() again. `time`: from now on.
+int wait_for_events_by_poll(int set, epoll_event* events, int most, const timespec* time, const Until& until, MaskedWait& wait) {
+  timespec left;
+  for (;;) {
+    const int found = next_epoll_wait.get()(set, events, most, 0);
+    if (found != 0 || until.is_now()) return found;
+    pollfd some{set, POLLIN, 0};
+    const int ready = wait.whole([&](const sigset_t* with) { return next_ppoll.get()(&some, 1, time, with); },
+                                 [&](const sigset_t* with) { return next_ppoll.get()(&some, 1, until.left_in(left), with); });
+    if (ready <= 0) return ready;
+    time = until.left_in(left);
+  }
+}
+
 }  // namespace
 
 WEFT_OMP_API int epoll_wait(int set, epoll_event* events, int most, int milliseconds) {
   return wait_for_events(set, events, most, milliseconds);
 }
 
-// The kernel fails it also for a signal that it then drops (preempt/timer.cpp), and begins ppoll() again.
 WEFT_OMP_API int epoll_pwait(int set, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
   if (mask == nullptr) return wait_for_events(set, events, most, milliseconds);
-  const auto look = [&] { return next_epoll_wait.get()(set, events, most, 0); };
   const Until until(milliseconds);
+  timespec left;
   MaskedWait wait(mask);
   if (!wait.begun()) return next_epoll_pwait.get()(set, events, most, milliseconds, mask);
-  int found = look();
-  while (found == 0 && milliseconds != 0) {
-    pollfd some{set, POLLIN, 0};
-    timespec left;
-    const auto sleep = [&](const sigset_t* with) { return next_ppoll.get()(&some, 1, until.left_in(left), with); };
-    const int ready = wait.whole(sleep, sleep);
-    if (ready <= 0) return ready;
-    found = look();
+  return wait_for_events_by_poll(set, events, most, until.left_in(left), until, wait);
+}
+
+WEFT_OMP_API int epoll_pwait2(int set, epoll_event* events, int most, const timespec* time, const sigset_t* mask) {
+  const Until until(time);
+  timespec left;
+  if (mask == nullptr) {
+    return whole([&] { return next_epoll_pwait2.get()(set, events, most, time, nullptr); },
+                 [&] { return next_epoll_pwait2.get()(set, events, most, until.left_in(left), nullptr); });
   }
-  return found;
+  MaskedWait wait(mask);
+  if (!wait.begun()) return next_epoll_pwait2.get()(set, events, most, time, mask);
+  return wait_for_events_by_poll(set, events, most, time, until, wait);
 }
 
 WEFT_OMP_API int sem_timedwait(sem_t* semaphore, const timespec* end) {
