@@ -21,10 +21,29 @@ TEST(OmpAllocator, AllPredefinedOnesHaveMemory) {
     for (int i = 0; i < 1000; ++i) ASSERT_EQ(static_cast<char*>(memory)[i], 0);
     deallocate(memory);
   }
+  if (void* const pinned = allocate(kPinnedOfGcc, 64, 1000, true); pinned != nullptr) {  // null: RLIMIT_MEMLOCK
+    EXPECT_TRUE(is_aligned(pinned, 64));
+    std::memset(pinned, 1, 1000);
+    deallocate(pinned);
+  }
+  destroy_allocator(kPinnedOfGcc);
   EXPECT_EQ(allocate(kDefaultAllocator, 1, 0, false), nullptr);
   EXPECT_EQ(allocate(kDefaultAllocator, 3, 8, false), nullptr);
   EXPECT_EQ(allocate(kDefaultAllocator, 64, SIZE_MAX - 8, false), nullptr);
   deallocate(nullptr);
+}
+
+// The numbers of gcc's header, and of clang's old and new ones.
+TEST(OmpAllocator, EachPredefinedSpaceIsOne) {
+  for (const uintptr_t space : {0, 1, 2, 3, 4, 5, 99, 100, 101, 102, 200}) {
+    const AllocatorHandle handle = create_allocator(space, 0, nullptr);
+    EXPECT_NE(handle, kNullAllocator) << space;
+    void* const memory = allocate(handle, 1, 100, false);
+    EXPECT_NE(memory, nullptr);
+    deallocate(memory);
+    destroy_allocator(handle);
+  }
+  for (const uintptr_t space : {6, 98, 103, 201}) EXPECT_EQ(create_allocator(space, 0, nullptr), kNullAllocator) << space;
 }
 
 TEST(OmpAllocator, TheLargerAlignmentCounts) {
@@ -80,7 +99,7 @@ TEST(OmpAllocator, WrongTraitsMakeNone) {
                               {key(Trait::kPinned), 2},     {key(Trait::kAccess), 3},   {key(Trait::kSyncHint), 9},
                               {key(Trait::kPartition), 99}, {77, 1}};
   for (const TraitValue& trait : wrong) EXPECT_EQ(create_allocator(0, 1, &trait), kNullAllocator) << trait.key;
-  EXPECT_EQ(create_allocator(99, 0, nullptr), kNullAllocator);
+  EXPECT_EQ(create_allocator(77, 0, nullptr), kNullAllocator);
 }
 
 }  // namespace

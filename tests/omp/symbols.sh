@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whether libweft_omp.so exports what libgomp and libomp do, under their versions: symbols.txt beside this, of gcc 14's and
-# LLVM 19's. A line: the name, and the versions of gcc's; each name has the default version VERSION as well.
+# Whether libweft_omp.so exports what libgomp and libomp do, under their versions: symbols.txt beside this, of gcc 16's,
+# LLVM 23's and some of Intel's 2026.2. A line: the name, and the versions of gcc's; each name has the default version VERSION as well.
 # Environment: LIBRARY.
 set -eu
 list=$(dirname "$0")/symbols.txt

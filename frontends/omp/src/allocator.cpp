@@ -38,7 +38,21 @@ struct Header {
 constexpr size_t kLeastAlignment = 16;
 static_assert(sizeof(Header) % kLeastAlignment == 0);
 
-Allocator* own(AllocatorHandle handle) { return handle >= kFirstOwn ? reinterpret_cast<Allocator*>(handle) : nullptr; }
+// Predefined, and yet with traits.
+Allocator* pinned_of_gcc() {
+  static constinit Allocator pinned{.fallback = Fallback::kNull, .pinned = true};
+  return &pinned;
+}
+
+Allocator* own(AllocatorHandle handle) {
+  if (handle == kPinnedOfGcc) return pinned_of_gcc();
+  return handle >= kFirstOwn ? reinterpret_cast<Allocator*>(handle) : nullptr;
+}
+
+bool is_space(uintptr_t space) {
+  return space <= kLastSpace || space == kDefaultSpaceOfClang || (space >= kFirstDeviceSpace && space <= kLastDeviceSpace) ||
+         space == kManagedSpaceOfGcc;
+}
 
 Header* header_of(void* memory) { return static_cast<Header*>(memory) - 1; }
 
@@ -63,10 +77,16 @@ bool set_trait(Allocator& allocator, const TraitValue& trait) {
       allocator.pinned = value == 1;
       return standard || value <= 1;
     // Hints, and what is true of all memory here. The values: contended, uncontended, serialized, private; all, thread,
-    // pteam, cgroup; environment, nearest, blocked, interleaved.
+    // pteam, cgroup, or all once more; environment, nearest, blocked, interleaved.
     case Trait::kSyncHint: return standard || (value >= 3 && value <= 6);
-    case Trait::kAccess: return standard || (value >= 7 && value <= 10);
+    case Trait::kAccess: return standard || (value >= 7 && value <= 10) || value == 19;
     case Trait::kPartition: return standard || (value >= 15 && value <= 18);
+    case Trait::kPinDevice:
+    case Trait::kPreferredDevice:
+    case Trait::kDeviceAccess:
+    case Trait::kTargetAccess:
+    case Trait::kAtomicScope:
+    case Trait::kPartSize: return true;
   }
   return false;
 }
@@ -124,7 +144,7 @@ void* try_allocate(AllocatorHandle handle, size_t alignment, size_t bytes, bool 
 }  // namespace
 
 AllocatorHandle create_allocator(uintptr_t space, int n, const TraitValue* traits) {
-  if (space > kLastSpace || n < 0 || (n > 0 && traits == nullptr)) return kNullAllocator;
+  if (!is_space(space) || n < 0 || (n > 0 && traits == nullptr)) return kNullAllocator;
   Allocator* const allocator = new (std::nothrow) Allocator;
   if (allocator == nullptr) return kNullAllocator;
   for (int i = 0; i < n; ++i) {
@@ -135,7 +155,9 @@ AllocatorHandle create_allocator(uintptr_t space, int n, const TraitValue* trait
   return reinterpret_cast<AllocatorHandle>(allocator);
 }
 
-void destroy_allocator(AllocatorHandle handle) { delete own(handle); }
+void destroy_allocator(AllocatorHandle handle) {
+  if (handle >= kFirstOwn) delete own(handle);
+}
 
 void* allocate(AllocatorHandle handle, size_t alignment, size_t bytes, bool zeroed) {
   if (bytes == 0 || !std::has_single_bit(std::max<size_t>(alignment, 1))) return nullptr;

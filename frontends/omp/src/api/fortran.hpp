@@ -3,7 +3,9 @@
 #pragma once
 
 #include <climits>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "export.hpp"
 
@@ -26,6 +28,12 @@ namespace weft::omp {
 // The nearest there is.
 inline int to_int(int64_t number) {
   return number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : static_cast<int>(number);
+}
+
+// How gfortran is given a string, or none.
+inline void return_string(const char* string, const char** result, size_t* length) {
+  *result = string;
+  *length = string != nullptr ? std::strlen(string) : 0;
 }
 
 }  // namespace weft::omp

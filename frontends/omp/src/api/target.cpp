@@ -25,8 +25,19 @@ WEFT_OMP_NUMBER(omp_set_default_device, "OMP_4.0")
 
 namespace {
 
-// -1: omp_initial_device; -2: libgomp's number of the host in old programs.
-bool is_host(int number) { return number == 0 || number == -1 || number == -2; }
+// -1: omp_initial_device; -2: libgomp's number of the host in old programs; -5: omp_default_device.
+bool is_host(int number) {
+  return number == 0 || number == -1 || number == -2 || (number == -5 && callers_icvs().default_device == 0);
+}
+
+// The only device that has a name.
+constexpr char kHostName[] = "OMP_INITIAL_DEVICE";
+bool is_host_name(const char* name) { return name != nullptr && std::strcmp(name, kHostName) == 0; }
+bool is_host_name(const char* name, size_t length) {
+  return length == sizeof kHostName - 1 && std::memcmp(name, kHostName, length) == 0;
+}
+// omp_initial_device, and omp_invalid_device of gcc's header; clang's has another number for the latter.
+constexpr int kHostOfGcc = -1, kInvalidOfGcc = -4, kInvalidOfClang = -2;
 
 // A part of an array of several dimensions.
 struct Box {
@@ -142,3 +153,35 @@ WEFT_OMP_API int omp_target_memcpy_rect_async(void* to, const void* from, size_t
                                 to_device, from_device);
 }
 WEFT_OMP_GNU(omp_target_memcpy_rect_async, "OMP_5.1.1")
+
+WEFT_OMP_API void* omp_target_memset(void* to, int byte, size_t bytes, int number) {
+  return is_host(number) ? std::memset(to, byte, bytes) : nullptr;
+}
+WEFT_OMP_GNU(omp_target_memset, "GOMP_6.0.1")
+WEFT_OMP_API void* omp_target_memset_async(void* to, int byte, size_t bytes, int number, int n, const DependObject* objects) {
+  wait_for(n, objects);
+  return omp_target_memset(to, byte, bytes, number);
+}
+WEFT_OMP_GNU(omp_target_memset_async, "GOMP_6.0.1")
+
+// -2: libgomp's old number of the host is clang's omp_invalid_device.
+WEFT_OMP_API const char* omp_get_uid_from_device(int number) { return number != -2 && is_host(number) ? kHostName : nullptr; }
+WEFT_OMP_GNU(omp_get_uid_from_device, "GOMP_6.0")
+WEFT_OMP_API const char* omp_get_uid_from_device_(int number) { return omp_get_uid_from_device(number); }
+WEFT_OMP_API void weft_gfortran_uid_from_device(const char** result, size_t* length, int32_t number) {
+  return_string(omp_get_uid_from_device(number), result, length);
+}
+WEFT_OMP_GNU_OTHER(omp_get_uid_from_device_, weft_gfortran_uid_from_device, "GOMP_6.0")
+WEFT_OMP_API void omp_get_uid_from_device_8_(const char** result, size_t* length, int64_t number) {
+  return_string(omp_get_uid_from_device(to_int(number)), result, length);
+}
+WEFT_OMP_GNU(omp_get_uid_from_device_8_, "GOMP_6.0")
+
+WEFT_OMP_API int omp_get_device_from_uid(const char* name) { return is_host_name(name) ? omp_get_initial_device() : kInvalidOfClang; }
+WEFT_OMP_API int weft_gnu_device_from_uid(const char* name) { return is_host_name(name) ? kHostOfGcc : kInvalidOfGcc; }
+WEFT_OMP_GNU_OTHER(omp_get_device_from_uid, weft_gnu_device_from_uid, "GOMP_6.0")
+WEFT_OMP_API int omp_get_device_from_uid_(const char* name) { return omp_get_device_from_uid(name); }
+WEFT_OMP_API int weft_gfortran_device_from_uid(const char* name, size_t length) {
+  return is_host_name(name, length) ? kHostOfGcc : kInvalidOfGcc;
+}
+WEFT_OMP_GNU_OTHER(omp_get_device_from_uid_, weft_gfortran_device_from_uid, "GOMP_6.0")

@@ -89,6 +89,12 @@ WEFT_OMP_API int omp_in_explicit_task() {
 }
 WEFT_OMP_PLAIN(omp_in_explicit_task, "OMP_5.2")
 
+// Threads from outside a team that run its tasks: there are none.
+WEFT_OMP_API int omp_is_free_agent() { return 0; }
+WEFT_OMP_API int omp_is_free_agent_() { return 0; }
+WEFT_OMP_API int omp_ancestor_is_free_agent(int) { return 0; }
+WEFT_OMP_API int omp_ancestor_is_free_agent_(const int*) { return 0; }
+
 // Of flang's: C's functions under a name of their own.
 WEFT_OMP_API int ompc_get_ancestor_thread_num(int level) { return omp_get_ancestor_thread_num(level); }
 WEFT_OMP_API int ompc_get_team_size(int level) { return omp_get_team_size(level); }

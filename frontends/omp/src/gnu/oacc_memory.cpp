@@ -35,6 +35,10 @@ WEFT_OMP_API void acc_memcpy_to_device_async(void* to, void* from, size_t bytes,
 WEFT_OMP_GNU(acc_memcpy_to_device_async, "OACC_2.5")
 WEFT_OMP_API void acc_memcpy_from_device_async(void* to, void* from, size_t bytes, int) { memmove(to, from, bytes); }
 WEFT_OMP_GNU(acc_memcpy_from_device_async, "OACC_2.5")
+WEFT_OMP_API void acc_memcpy_device(void* to, void* from, size_t bytes) { memmove(to, from, bytes); }
+WEFT_OMP_GNU(acc_memcpy_device, "OACC_2.6.1")
+WEFT_OMP_API void acc_memcpy_device_async(void* to, void* from, size_t bytes, int) { memmove(to, from, bytes); }
+WEFT_OMP_GNU(acc_memcpy_device_async, "OACC_2.6.1")
 
 // ---- those that copy, make, update or remove: nothing to do. `Result`: the device's address, which is the host's.
 
@@ -56,7 +60,10 @@ WEFT_OMP_GNU(acc_memcpy_from_device_async, "OACC_2.5")
   WEFT_ACC_NOTHING(name##_async_array_h_, (void*, const int*), "OACC_2.5")
 #define WEFT_ACC_FINALIZE(name)                                            \
   WEFT_ACC_NOTHING(name##_finalize, (void*, size_t), "OACC_2.5")           \
-  WEFT_ACC_NOTHING(name##_finalize_async, (void*, size_t, int), "OACC_2.5")
+  WEFT_ACC_NOTHING(name##_finalize_async, (void*, size_t, int), "OACC_2.5") \
+  WEFT_ACC_NOTHING(name##_finalize_async_32_h_, (void*, const int*, const int*), "OACC_2.6.1") \
+  WEFT_ACC_NOTHING(name##_finalize_async_64_h_, (void*, const long*, const int*), "OACC_2.6.1") \
+  WEFT_ACC_NOTHING(name##_finalize_async_array_h_, (void*, const int*), "OACC_2.6.1")
 
 WEFT_ACC_ADDRESS(acc_copyin, "OACC_2.0")
 WEFT_ACC_ADDRESS(acc_create, "OACC_2.0")

@@ -195,6 +195,17 @@ WEFT_OMP_GNU(GOMP_target_enter_exit_data, "GOMP_4.5")
 WEFT_OMP_API void* GOMP_target_map_indirect_ptr(void* pointer) { return pointer; }
 WEFT_OMP_GNU(GOMP_target_map_indirect_ptr, "GOMP_5.1.2")
 
+// No interoperability object but omp_interop_none: those to be made and those to be destroyed become that. What is waited for before, and
+// with nowait by a task, is waited for here.
+WEFT_OMP_API void GOMP_interop(int number, int n_init, void*** init, const void*, const void*, int, void**, int n_destroy, void*** destroy,
+                               unsigned, void** depend) {
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  gnu::moved(number, 0, depend);
+  for (int i = 0; i < n_init; ++i) *init[i] = nullptr;
+  for (int i = 0; i < n_destroy; ++i) *destroy[i] = nullptr;
+}
+WEFT_OMP_GNU(GOMP_interop, "GOMP_5.1.3")
+
 // ---- of gcc 4.9: kinds of one byte, nothing firstprivate
 
 WEFT_OMP_API void GOMP_target(int number, gnu::Function fn, const void*, size_t, void** addresses, size_t*,

@@ -34,6 +34,12 @@ WEFT_OMP_API void __kmp_itt_fini_ittlib() {}
 WEFT_OMP_API void __kmp_reset_stats() {}
 WEFT_OMP_API void __kmp_reap_monitor(void*) {}
 
+// What a library for devices sets, to be told of the tasks that wait for it. Without devices it is not loaded.
+extern "C" {
+__attribute__((visibility("default"))) void (*kmp_target_sync_cb)() = nullptr;
+__attribute__((visibility("default"))) void (*kmp_target_task_completed_cb)() = nullptr;
+}
+
 #define WEFT_OMP_NOT_HERE(name)                                                                \
   WEFT_OMP_API void name() {                                                                   \
     std::fputs("Weft: " #name "() is internal to libomp, and has no meaning here\n", stderr);  \
