@@ -9,7 +9,7 @@ run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev libcli11-d
 install=("${run[@]}" python3 doxygen doxygen2man)
 deb=("${install[@]}" dpkg-dev debhelper lintian)
 test=("${install[@]}" bpftool libbpf-dev libgtest-dev gdb valgrind spin clang-19 libclang-rt-19-dev lld-19 llvm-19 gfortran
-  libssl-dev libpython3-dev libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4
+  libssl-dev libpython3-dev libjemalloc2 "libmimalloc2.0|libmimalloc3" libtcmalloc-minimal4
   libfftw3-dev libopenblas-openmp-dev python3-sklearn)
 bench=("${run[@]}" bpftool libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19
   libfftw3-dev libopenblas-openmp-dev)
@@ -34,23 +34,31 @@ here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}, ${Provides}\n' |
 installed() { grep -qxF -- "$1" <<< "$here"; }
 
 missing=()
-for package in "${packages[@]}"; do
-  installed "$package" || missing+=("$package")
+for package in "${packages[@]}"; do # "a|b": either
+  for one in ${package//|/ }; do installed "$one" && continue 2; done
+  missing+=("$package")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-command="apt-get install -y --no-install-recommends ${missing[*]}"
+# Of either, the first that apt has, or else the last.
+choose() {
+  for package in "$@"; do
+    for one in ${package//|/ }; do [[ $(apt-cache policy "$one") == *"Candidate: "[0-9]* ]] && break; done
+    echo "$one"
+  done
+}
 if [ "$(id -u)" -eq 0 ]; then
   as_root=()
 elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
   as_root=(sudo -n)
 else
-  echo "setup: missing packages; run:  sudo apt-get update && sudo $command" >&2
+  mapfile -t names < <(choose "${missing[@]}")
+  echo "setup: missing packages; run:  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${names[*]}" >&2
   exit 1
 fi
 
 echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
-"${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends \
-  "${missing[@]}"
+mapfile -t names < <(choose "${missing[@]}")
+"${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${names[@]}"

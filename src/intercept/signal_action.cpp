@@ -5,6 +5,8 @@
 // thread-local storage but errno. Not siginterrupt(): it changes no handler; nor __sigaction(), by which Weft itself goes past these.
 #include <signal.h>
 
+#include <initializer_list>
+
 #include "intercept/next.hpp"
 #include "klt/own_action.hpp"
 #include "klt/own_signal.hpp"
