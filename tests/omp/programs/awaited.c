@@ -137,7 +137,7 @@ static void be_busy(int how) {
   CHECK(write(1, "", 1) == 1);
   volatile unsigned long work = 0;
   for (;;) {
-    if (how == 0) ++work;
+    if (how == 0) work = work + 1;
     if (how == 1) pause();
     if (how == 2) {
       PRAGMA(omp parallel num_threads(2))

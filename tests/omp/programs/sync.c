@@ -144,9 +144,9 @@ static void atomics(void) {
       old = captured++;
       all += old;
       const long mine = i * 7 + omp_get_thread_num();
-      long double now; /* gcc 14 takes no declaration behind an atomic compare */
 #pragma omp atomic compare
-      if (largest < mine) { largest = mine; }
+      largest = largest < mine ? mine : largest; /* gcc 14 takes an if only where nothing comes behind it */
+      long double now;
 #pragma omp atomic read
       now = wide;
       CHECK(now >= 1.5L);
