@@ -55,6 +55,7 @@ struct ThreadSeen {
   bool yields;              // in a taskyield
   Thread* speaks_for;       // a unit that has ended, which it tells of; null: itself
   ompt_dispatch_chunk_t chunk;
+  uint64_t last_id;  // that it has been given; atomic: handlers ask, too
 };
 
 namespace tool {

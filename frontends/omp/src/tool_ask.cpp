@@ -1,4 +1,5 @@
 // tool_ask.cpp: what a tool can ask. Most of it may be asked by a signal handler, on whatever thread.
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
@@ -182,8 +183,20 @@ int get_task_memory(void** address, size_t* size, int block) {
 int get_target_info(uint64_t*, ompt_id_t*, ompt_id_t*) { return 0; }
 int get_num_devices() { return 1; }  // the host
 
+// Each thread counts for itself, below a number of its own, as libomp's do: what tells numbers apart is not written by all, and those of a
+// small program have few digits. Who is no thread, or one too many for that, counts with the others.
 uint64_t get_unique_id() {
-  static std::atomic<uint64_t> last{0};
+  constexpr int kNumberAt = 48;
+  static std::atomic<uint64_t> others{0}, threads{0};
+  Thread* const thread = asking_thread();
+  if (thread == nullptr) return others.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::atomic_ref<uint64_t> last(thread->seen.last_id);
+  uint64_t seen = last.load(std::memory_order_relaxed);
+  if (seen == 0) {
+    const uint64_t number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (number >> (64 - kNumberAt) != 0) return others.fetch_add(1, std::memory_order_relaxed) + 1;
+    last.compare_exchange_strong(seen, number << kNumberAt, std::memory_order_relaxed);
+  }
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
