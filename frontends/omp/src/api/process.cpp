@@ -29,27 +29,36 @@ WEFT_OMP_PLAIN(omp_get_wtick, "OMP_2.0")
 namespace {
 
 constexpr int kHard = 2;          // omp_pause_hard
+constexpr int kStopTool = 3;      // omp_pause_stop_tool: of all devices at once
 constexpr int kHostFallback = -2;  // GOMP_DEVICE_HOST_FALLBACK: what old programs call the host
 
 bool is_host(int number) { return number == 0 || number == -1 || number == kHostFallback; }
 
 int pause_host(int kind) {
   if (this_thread_if_any() == nullptr) return 0;  // it has nothing
-  return release_teams(kind == kHard) ? 0 : 1;
+  return release_teams(kind >= kHard) ? 0 : 1;
+}
+
+int pause_all(int kind) {
+  const int error = pause_host(kind);
+  if (error == 0 && kind == kStopTool) tool::finish();
+  return error;
 }
 
 }  // namespace
 
-WEFT_OMP_API int omp_pause_resource(int kind, int device_num) { return is_host(device_num) ? pause_host(kind) : 1; }
+WEFT_OMP_API int omp_pause_resource(int kind, int device_num) {
+  return is_host(device_num) && kind != kStopTool ? pause_host(kind) : 1;
+}
 WEFT_OMP_GNU(omp_pause_resource, "OMP_5.0")
 WEFT_OMP_API int omp_pause_resource_(const int32_t* kind, const int32_t* device_num) {
   return omp_pause_resource(*kind, *device_num);
 }
 WEFT_OMP_GNU(omp_pause_resource_, "OMP_5.0")
 
-WEFT_OMP_API int omp_pause_resource_all(int kind) { return pause_host(kind); }
+WEFT_OMP_API int omp_pause_resource_all(int kind) { return pause_all(kind); }
 WEFT_OMP_GNU(omp_pause_resource_all, "OMP_5.0")
-WEFT_OMP_API int omp_pause_resource_all_(const int32_t* kind) { return pause_host(*kind); }
+WEFT_OMP_API int omp_pause_resource_all_(const int32_t* kind) { return pause_all(*kind); }
 WEFT_OMP_GNU(omp_pause_resource_all_, "OMP_5.0")
 
 // ---- others
