@@ -36,7 +36,7 @@ bool is_host(int number) { return number == 0 || number == -1 || number == kHost
 
 int pause_host(int kind) {
   if (this_thread_if_any() == nullptr) return 0;  // it has nothing
-  return release_teams(kind >= kHard) ? 0 : 1;
+  return release_teams(kind == kHard || kind == kStopTool) ? 0 : 1;
 }
 
 int pause_all(int kind) {
