@@ -179,3 +179,16 @@ T op_min(T a, T b) {
   WEFT_OMP_API void __kmpc_atomic_##type##_wr(Ident*, int, T* x, T value) { swap_atomic(x, value); }
 #define WEFT_OMP_ATOMIC_SWAP(type, T)                                                                             \
   WEFT_OMP_API T __kmpc_atomic_##type##_swp(Ident*, int, T* x, T value) { return swap_atomic(x, value); }
+// All of a real or complex type; and of a real one.
+#define WEFT_OMP_ATOMIC_FLOAT(type, T)       \
+  WEFT_OMP_ATOMIC(type, T, add)              \
+  WEFT_OMP_ATOMIC(type, T, sub)              \
+  WEFT_OMP_ATOMIC(type, T, mul)              \
+  WEFT_OMP_ATOMIC(type, T, div)              \
+  WEFT_OMP_ATOMIC_REVERSE(type, T, sub)      \
+  WEFT_OMP_ATOMIC_REVERSE(type, T, div)      \
+  WEFT_OMP_ATOMIC_ACCESS(type, T)            \
+  WEFT_OMP_ATOMIC_SWAP(type, T)
+#define WEFT_OMP_ATOMIC_LIMITS(type, T)      \
+  WEFT_OMP_ATOMIC(type, T, max)              \
+  WEFT_OMP_ATOMIC(type, T, min)

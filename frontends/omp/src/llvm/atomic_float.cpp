@@ -7,19 +7,6 @@ using Complex4 = float _Complex;
 using Complex8 = double _Complex;
 using Complex10 = long double _Complex;
 
-#define WEFT_OMP_ATOMIC_FLOAT(type, T)       \
-  WEFT_OMP_ATOMIC(type, T, add)              \
-  WEFT_OMP_ATOMIC(type, T, sub)              \
-  WEFT_OMP_ATOMIC(type, T, mul)              \
-  WEFT_OMP_ATOMIC(type, T, div)              \
-  WEFT_OMP_ATOMIC_REVERSE(type, T, sub)      \
-  WEFT_OMP_ATOMIC_REVERSE(type, T, div)      \
-  WEFT_OMP_ATOMIC_ACCESS(type, T)            \
-  WEFT_OMP_ATOMIC_SWAP(type, T)
-#define WEFT_OMP_ATOMIC_LIMITS(type, T)      \
-  WEFT_OMP_ATOMIC(type, T, max)              \
-  WEFT_OMP_ATOMIC(type, T, min)
-
 WEFT_OMP_ATOMIC_FLOAT(float4, float)
 WEFT_OMP_ATOMIC_LIMITS(float4, float)
 WEFT_OMP_ATOMIC_MIXED(float4, float, add, float8, double)

@@ -7,20 +7,9 @@ using namespace weft::omp::llvm;
 using Quad = __float128;
 typedef _Complex float ComplexQuad __attribute__((mode(TC)));  // clang does not know an alias with a mode
 
-#define WEFT_OMP_ATOMIC_QUAD(type, T)        \
-  WEFT_OMP_ATOMIC(type, T, add)              \
-  WEFT_OMP_ATOMIC(type, T, sub)              \
-  WEFT_OMP_ATOMIC(type, T, mul)              \
-  WEFT_OMP_ATOMIC(type, T, div)              \
-  WEFT_OMP_ATOMIC_REVERSE(type, T, sub)      \
-  WEFT_OMP_ATOMIC_REVERSE(type, T, div)      \
-  WEFT_OMP_ATOMIC_ACCESS(type, T)            \
-  WEFT_OMP_ATOMIC_SWAP(type, T)
-
-WEFT_OMP_ATOMIC_QUAD(float16, Quad)
-WEFT_OMP_ATOMIC(float16, Quad, max)
-WEFT_OMP_ATOMIC(float16, Quad, min)
-WEFT_OMP_ATOMIC_QUAD(cmplx16, ComplexQuad)
+WEFT_OMP_ATOMIC_FLOAT(float16, Quad)
+WEFT_OMP_ATOMIC_LIMITS(float16, Quad)
+WEFT_OMP_ATOMIC_FLOAT(cmplx16, ComplexQuad)
 
 // x = x op value, or value op x, as numbers of 16 bytes.
 #define WEFT_OMP_ATOMIC_BY_QUAD(type, T, op, way, a, b)                                                                     \
