@@ -1,4 +1,4 @@
-// memory_space.cpp: memory spaces of devices, and allocators in them, as libomp has them from its version 20 on. There is no device but the
+// memory_space.cpp: memory spaces of devices, and allocators in them, as newer libomp has them. There is no device but the
 // host, and none for it either, as with libomp where no device is found: omp_null_mem_space, omp_null_allocator.
 #include <cstddef>
 #include <cstdint>
