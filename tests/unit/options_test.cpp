@@ -170,7 +170,7 @@ TEST(Options, ThePageMatchesTheTable) {
   std::ostringstream page;
   page << std::ifstream(path).rdbuf();
   EXPECT_EQ(page.str(), options_markdown())
-      << "renew it: WEFT_RENEW_DOCS=1 build/debug/tests/unit_options_test";
+      << "renew it: WEFT_RENEW_DOCS=1 build/release/tests/unit_options_test";
 }
 
 }  // namespace
