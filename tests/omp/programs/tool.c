@@ -1,5 +1,5 @@
 // tool.c: a tool (OMPT) in the program itself: what it is told of regions, tasks, worksharing and locks, in which order, and what
-// it can ask meanwhile. With an argument: what there is without a tool.
+// it can ask meanwhile. With "off": what there is without a tool; with "stop" the program ends it.
 #include <omp-tools.h>
 #include <omp.h>
 #include <stdatomic.h>
@@ -162,7 +162,9 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t* da
   return 1;
 }
 
+static int finalized;
 static void finalize(ompt_data_t* data) {
+  ++finalized;
   CHECK(data->value == 99);
   // Everybody has been heard of before: the initial thread last.
   CHECK(strcmp(trail + strlen(trail) - 2, ">.") == 0);
@@ -367,6 +369,20 @@ static void questions(void) {
   EXPECT("()p");
 }
 
+// omp_pause_stop_tool, which gcc's headers have since version 16: it hears of nothing any more, also not that the program ends.
+static void stopped(void) {
+  CHECK(finalized == 0);
+  CHECK(omp_pause_resource_all((omp_pause_resource_t)3) == 0);
+  CHECK(finalized == 1);
+  trail[0] = '\0';
+#pragma omp parallel num_threads(2)
+  CHECK(omp_get_num_threads() == 2);
+  EXPECT("");
+  CHECK(omp_control_tool(omp_control_tool_start, 0, NULL) == omp_control_tool_notool);
+  CHECK(omp_pause_resource_all((omp_pause_resource_t)3) == 0);
+  CHECK(finalized == 1);
+}
+
 static void without_a_tool(void) {
 #pragma omp parallel num_threads(2)
   CHECK(omp_get_num_threads() == 2);
@@ -374,8 +390,8 @@ static void without_a_tool(void) {
 }
 
 int main(int argc, char** argv) {
-  (void)argv;
-  if (argc > 1) {
+  const char* how = argc > 1 ? argv[1] : "";
+  if (strcmp(how, "off") == 0) {
     without_a_tool();
     return check_end();
   }
@@ -388,5 +404,6 @@ int main(int argc, char** argv) {
   shared_out();
   cancelled();
   questions();
+  if (strcmp(how, "stop") == 0) stopped();
   return check_end();
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "api/caller.hpp"
+#include "api/device.hpp"
 #include "api/fortran.hpp"
 #include "env.hpp"
 #include "region.hpp"
@@ -28,11 +29,8 @@ WEFT_OMP_PLAIN(omp_get_wtick, "OMP_2.0")
 
 namespace {
 
-constexpr int kHard = 2;          // omp_pause_hard
-constexpr int kStopTool = 3;      // omp_pause_stop_tool: of all devices at once
-constexpr int kHostFallback = -2;  // GOMP_DEVICE_HOST_FALLBACK: what old programs call the host
-
-bool is_host(int number) { return number == 0 || number == -1 || number == kHostFallback; }
+constexpr int kHard = 2;      // omp_pause_hard
+constexpr int kStopTool = 3;  // omp_pause_stop_tool: of all devices at once
 
 int pause_host(int kind) {
   if (this_thread_if_any() == nullptr) return 0;  // it has nothing

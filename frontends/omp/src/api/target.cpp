@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "api/caller.hpp"
+#include "api/device.hpp"
 #include "api/fortran.hpp"
 
 using namespace weft::omp;
@@ -24,11 +24,6 @@ WEFT_OMP_API void omp_set_default_device(int number) { callers_own_icvs().defaul
 WEFT_OMP_NUMBER(omp_set_default_device, "OMP_4.0")
 
 namespace {
-
-// -1: omp_initial_device; -2: libgomp's number of the host in old programs; -5: omp_default_device.
-bool is_host(int number) {
-  return number == 0 || number == -1 || number == -2 || (number == -5 && callers_icvs().default_device == 0);
-}
 
 // The only device that has a name.
 constexpr char kHostName[] = "OMP_INITIAL_DEVICE";
