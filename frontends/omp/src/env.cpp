@@ -206,6 +206,7 @@ void settle(Reading& reading) {
     device.places = places_of_kind(reading.machine, PlaceKind::kThreads);
   if (reading.affinity_off) device.bind_list.clear();
   initial.bind = device.bind_list.empty() ? Bind::kFalse : device.bind_list[0];
+  if (initial.default_device < 0) initial.default_device = device.offload == Offload::kMandatory ? kInvalidDevice : kHostDevice;
   initial.place_first = 0;
   initial.place_count = static_cast<int>(device.places.size());
   // Who says where threads run has thought of the other processes.
@@ -235,6 +236,7 @@ void read_environment(Device& device, const Machine& machine, EnvSource source, 
   Reading reading{.device = device, .machine = machine, .messages = messages};
   device.procs = device.initial.nthreads = machine.procs;
   device.initial.thread_limit = kNoThreadLimit;
+  device.initial.default_device = -1;  // not given
   for (const Variable& variable : kVariables) {
     if (const char* text = text_of(source, variable.name)) read_one(variable, text, reading);
   }

@@ -10,6 +10,7 @@ namespace {
 constexpr const char* kAllocators[] = {"omp_default_mem_alloc", "omp_large_cap_mem_alloc", "omp_const_mem_alloc",
                                        "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",   "omp_cgroup_mem_alloc",
                                        "omp_pteam_mem_alloc",   "omp_thread_mem_alloc"};
+constexpr const char* kPinnedName = "ompx_gnu_pinned_mem_alloc";
 constexpr const char* kSpaces[] = {"omp_default_mem_space", "omp_large_cap_mem_space", "omp_const_mem_space",
                                    "omp_high_bw_mem_space", "omp_low_lat_mem_space"};
 
@@ -68,6 +69,10 @@ bool read_allocator(Scan& text, Reading& reading) {
   const std::string word = text.word();
   if (const int place = place_of(kAllocators, word); place >= 0 && text.at_end()) {
     reading.device.initial.allocator = static_cast<uintptr_t>(place) + 1;
+    return true;
+  }
+  if (word == kPinnedName && text.at_end()) {
+    reading.device.initial.allocator = kPinnedOfGcc;
     return true;
   }
   const int space = place_of(kSpaces, word);

@@ -1,4 +1,5 @@
 #include "affinity.hpp"
+#include "allocator.hpp"
 #include "env.hpp"
 
 namespace weft::omp {
@@ -44,6 +45,7 @@ std::string text_of_allocator(uintptr_t allocator) {
   static constexpr const char* kNames[] = {"omp_null_allocator",     "omp_default_mem_alloc", "omp_large_cap_mem_alloc",
                                            "omp_const_mem_alloc",    "omp_high_bw_mem_alloc", "omp_low_lat_mem_alloc",
                                            "omp_cgroup_mem_alloc",   "omp_pteam_mem_alloc",   "omp_thread_mem_alloc"};
+  if (allocator == kPinnedOfGcc) return "ompx_gnu_pinned_mem_alloc";
   return allocator < std::size(kNames) ? kNames[allocator] : "(own)";
 }
 

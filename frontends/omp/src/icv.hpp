@@ -26,11 +26,18 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
+// Numbers of devices that mean none, as gcc's omp.h has them. There is the host only.
+inline constexpr int kHostDevice = 0;
+inline constexpr int kInitialDevice = -1;  // omp_initial_device: the host
+inline constexpr int kOldHostDevice = -2;  // so old programs of gcc's call the host
+inline constexpr int kInvalidDevice = -4;  // omp_invalid_device
+inline constexpr int kDefaultDevice = -5;  // omp_default_device: what default-device-var says
+
 struct Icvs {
   int nthreads = 1;           // nthreads-var of this level
   int thread_limit = 0;       // thread-limit-var
   int max_active_levels = 1;  // max-active-levels-var
-  int default_device = 0;
+  int default_device = kHostDevice;
   Schedule run_sched;
   Bind bind = Bind::kFalse;  // bind-var of this level
   bool dynamic = false;      // dyn-var

@@ -52,6 +52,7 @@ static void set_memory(void) {
   char text[] = "abcdef";
   CHECK(omp_target_memset(text, 'x', 3, omp_get_initial_device()) == text && strcmp(text, "xxxdef") == 0);
   CHECK(omp_target_memset_async(text + 3, 'y', 2, omp_get_default_device(), 0, NULL) == text + 3);
+  PRAGMA(omp taskwait)
   CHECK(strcmp(text, "xxxyyf") == 0);
 }
 

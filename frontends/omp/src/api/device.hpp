@@ -5,9 +5,9 @@
 
 namespace weft::omp {
 
-// -1: omp_initial_device; -2: libgomp's number of the host in old programs; -5: omp_default_device.
 inline bool is_host(int number) {
-  return number == 0 || number == -1 || number == -2 || (number == -5 && callers_icvs().default_device == 0);
+  if (number == kDefaultDevice) number = callers_icvs().default_device;
+  return number == kHostDevice || number == kInitialDevice || number == kOldHostDevice;
 }
 
 }  // namespace weft::omp

@@ -20,7 +20,9 @@ WEFT_OMP_PLAIN(omp_is_initial_device, "OMP_4.0")
 
 WEFT_OMP_API int omp_get_default_device() { return callers_icvs().default_device; }
 WEFT_OMP_PLAIN(omp_get_default_device, "OMP_4.0")
-WEFT_OMP_API void omp_set_default_device(int number) { callers_own_icvs().default_device = number > 0 ? number : 0; }
+WEFT_OMP_API void omp_set_default_device(int number) {
+  if (number != kDefaultDevice) callers_own_icvs().default_device = number;
+}
 WEFT_OMP_NUMBER(omp_set_default_device, "OMP_4.0")
 
 namespace {
@@ -77,16 +79,41 @@ struct DependObject {
   uintptr_t kind;  // 1 in, 2 out, 3 inout, 4 mutexinoutset, 5 inoutset
 };
 
-void wait_for(int n, const DependObject* objects) {
-  if (n <= 0 || objects == nullptr) return;
+std::vector<Depend> depends_of(int n, const DependObject* objects) {
   static constexpr DepKind kKinds[] = {DepKind::kOut,  DepKind::kIn,            DepKind::kOut,
                                        DepKind::kOut,  DepKind::kMutexInOutSet, DepKind::kInOutSet};
   std::vector<Depend> depends;
-  for (int i = 0; i < n; ++i) {
+  for (int i = 0; i < n && objects != nullptr; ++i) {
     const uintptr_t kind = objects[i].kind;
     depends.push_back({objects[i].address, kind < std::size(kKinds) ? kKinds[kind] : DepKind::kOut});
   }
-  task_wait_depend(this_member(), depends.size(), depends.data());
+  return depends;
+}
+
+// The caller goes on, and may be the one that what is waited for waits for.
+template <class Work>
+void as_task(Work work, int n, const DependObject* objects) {
+  Member& member = this_member();
+  const std::vector<Depend> depends = depends_of(n, objects);
+  if (tasks_are_included(member)) {
+    if (!depends.empty()) task_wait_depend(member, depends.size(), depends.data());
+    work();
+    return;
+  }
+  TaskWish wish;
+  wish.flags = task_flag::kNoCancel;  // it ends what is in its payload
+  wish.run = [](Task* task) {
+    Work& own = *static_cast<Work*>(payload(task));
+    if (tool::there()) {
+      tool::call(*task, [&own] { own(); });
+    } else {
+      own();
+    }
+    own.~Work();
+  };
+  Task* task = task_create(member, wish, sizeof(Work));
+  new (payload(task)) Work(std::move(work));
+  task_start(member, task, depends.size(), depends.data());
 }
 
 }  // namespace
@@ -98,9 +125,11 @@ WEFT_OMP_API void omp_target_free(void* memory, int number) {
 }
 WEFT_OMP_GNU(omp_target_free, "OMP_4.5")
 
-WEFT_OMP_API int omp_target_is_present(const void*, int number) { return is_host(number); }
+WEFT_OMP_API int omp_target_is_present(const void* memory, int number) { return memory != nullptr && is_host(number); }
 WEFT_OMP_GNU(omp_target_is_present, "OMP_4.5")
-WEFT_OMP_API int omp_target_is_accessible(const void*, size_t, int number) { return is_host(number); }
+WEFT_OMP_API int omp_target_is_accessible(const void* memory, size_t bytes, int number) {
+  return memory != nullptr && bytes != 0 && is_host(number);
+}
 WEFT_OMP_GNU(omp_target_is_accessible, "OMP_5.1.1")
 WEFT_OMP_API void* omp_get_mapped_ptr(const void* memory, int number) {
   return is_host(number) ? const_cast<void*>(memory) : nullptr;
@@ -131,11 +160,12 @@ WEFT_OMP_API int omp_target_memcpy_rect(void* to, const void* from, size_t eleme
 }
 WEFT_OMP_GNU(omp_target_memcpy_rect, "OMP_4.5")
 
-// Done when they return: no task need be waited for.
 WEFT_OMP_API int omp_target_memcpy_async(void* to, const void* from, size_t bytes, size_t to_offset, size_t from_offset,
                                          int to_device, int from_device, int n, const DependObject* objects) {
-  wait_for(n, objects);
-  return omp_target_memcpy(to, from, bytes, to_offset, from_offset, to_device, from_device);
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (!is_host(to_device) || !is_host(from_device)) return EINVAL;
+  as_task([=] { std::memcpy(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, bytes); }, n, objects);
+  return 0;
 }
 WEFT_OMP_GNU(omp_target_memcpy_async, "OMP_5.1.1")
 
@@ -143,9 +173,21 @@ WEFT_OMP_API int omp_target_memcpy_rect_async(void* to, const void* from, size_t
                                               const size_t* to_offsets, const size_t* from_offsets, const size_t* to_dimensions,
                                               const size_t* from_dimensions, int to_device, int from_device, int n,
                                               const DependObject* objects) {
-  wait_for(n, objects);
-  return omp_target_memcpy_rect(to, from, element, dims, volume, to_offsets, from_offsets, to_dimensions, from_dimensions,
-                                to_device, from_device);
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (to == nullptr && from == nullptr) return INT_MAX;
+  if (element < 1 || dims < 1 || !is_host(to_device) || !is_host(from_device)) return EINVAL;
+  // The caller's arrays may be gone by then.
+  std::vector<size_t> numbers;
+  for (const size_t* array : {volume, to_offsets, from_offsets, to_dimensions, from_dimensions})
+    numbers.insert(numbers.end(), array, array + dims);
+  as_task(
+      [=, numbers = std::move(numbers)] {
+        const size_t* array = numbers.data();
+        copy_box(static_cast<char*>(to), static_cast<const char*>(from), dims,
+                 {element, array, array + dims, array + 2 * dims, array + 3 * dims, array + 4 * dims});
+      },
+      n, objects);
+  return 0;
 }
 WEFT_OMP_GNU(omp_target_memcpy_rect_async, "OMP_5.1.1")
 
@@ -154,8 +196,10 @@ WEFT_OMP_API void* omp_target_memset(void* to, int byte, size_t bytes, int numbe
 }
 WEFT_OMP_GNU(omp_target_memset, "GOMP_6.0.1")
 WEFT_OMP_API void* omp_target_memset_async(void* to, int byte, size_t bytes, int number, int n, const DependObject* objects) {
-  wait_for(n, objects);
-  return omp_target_memset(to, byte, bytes, number);
+  const tool::Entry entry(WEFT_OMP_CALLER);
+  if (!is_host(number)) return nullptr;
+  as_task([=] { std::memset(to, byte, bytes); }, n, objects);
+  return to;
 }
 WEFT_OMP_GNU(omp_target_memset_async, "GOMP_6.0.1")
 

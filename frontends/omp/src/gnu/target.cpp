@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "api/device.hpp"
 #include "export.hpp"
 #include "gnu/depend.hpp"
 #include "gnu/make_task.hpp"
@@ -18,11 +19,12 @@ namespace {
 
 // The compiler's.
 constexpr unsigned kNowait = 1;
-constexpr unsigned kMapFirstprivate = 12;  // low byte of a kind; the high one: log2 of the alignment
-// Device numbers. The host's comes behind those of the devices.
-constexpr int kDefaultDevice = -1;
-constexpr int kHostFallback = -2;  // if(0)
-constexpr int kHost = 0;
+// The low byte of a kind; the high one: log2 of the alignment.
+constexpr unsigned kMapFirstprivate = 12;
+constexpr unsigned kMapAttach = 80;  // behind it: an array's descriptor, in which the address is to be the copy's
+// Device numbers in the compiler's calls.
+constexpr int kDefault = -1;
+constexpr int kHostFallback = -2;  // if(0), omp_initial_device
 
 // What is mapped; those firstprivate are copied.
 struct Mapping {
@@ -31,7 +33,8 @@ struct Mapping {
   const size_t* sizes;
   const unsigned short* kinds;
 
-  bool is_firstprivate(size_t i) const { return kinds && (kinds[i] & 0xff) == kMapFirstprivate && addresses[i]; }
+  bool is(size_t i, unsigned kind) const { return kinds && (kinds[i] & 0xff) == kind; }
+  bool is_firstprivate(size_t i) const { return is(i, kMapFirstprivate) && addresses[i]; }
   size_t align(size_t i) const { return size_t{1} << (kinds[i] >> 8); }
 };
 
@@ -56,8 +59,13 @@ void make_copies(const Mapping& map, char* memory, void** addresses) {
     if (!map.is_firstprivate(i)) continue;
     at = round_up(at, map.align(i));
     memcpy(memory + at, map.addresses[i], map.sizes[i]);
-    addresses[i] = memory + at;
+    char* copy = memory + at;
+    addresses[i] = copy;
     at += map.sizes[i];
+    if (i + 1 == map.n || !map.is(i + 1, kMapAttach)) continue;
+    ++i;
+    // The descriptor's address, which may be a copy's; where in it, in words.
+    (*static_cast<char***>(addresses[i]))[map.sizes[i]] = copy;
   }
 }
 
@@ -73,12 +81,17 @@ int thread_limit_of(void** args) {
   return 0;
 }
 
-void check_offload(int number) {
-  if (device().offload != Offload::kMandatory) return;
-  if (number == kDefaultDevice) number = icvs_of(this_member()).default_device;
-  if (number != kHostFallback && number != kHost) {
-    fail("OMP_TARGET_OFFLOAD is set to MANDATORY, but device not found");
+// Ends the program where a region or data is for no device, or for one that is not there.
+void check_device(int number) {
+  if (number == kHostFallback) return;
+  if (number == kDefault || number == kDefaultDevice) {
+    number = icvs_of(this_member()).default_device;
+    if (number == kInitialDevice) return;
   }
+  const bool mandatory = device().offload == Offload::kMandatory;
+  if (mandatory && number < 0) fail("OMP_TARGET_OFFLOAD is set to MANDATORY, but only the host device is available");
+  if (number == kInvalidDevice) fail("omp_invalid_device encountered");
+  if (mandatory && number != kHostDevice) fail("OMP_TARGET_OFFLOAD is set to MANDATORY, but device not found");
 }
 
 // A target region is the device's: its task begins with what the environment says, not with what the program has set.
@@ -145,7 +158,7 @@ void run_now(Member& member, Function fn, const Mapping& map, int limit, const D
 
 // What only moves data has nothing to do but to wait for its turn.
 void moved(int device_number, unsigned flags, void** depend) {
-  check_offload(device_number);
+  check_device(device_number);
   if (!depend) return;
   const Depends depends(depend);
   task_wait_depend(this_member(), depends.count(), depends.items(), (flags & kNowait) != 0);
@@ -159,7 +172,7 @@ using namespace weft::omp;
 WEFT_OMP_API void GOMP_target_ext(int number, gnu::Function fn, size_t n, void** addresses, size_t* sizes,
                                   unsigned short* kinds, unsigned flags, void** depend, void** args) {
   const tool::Entry entry(WEFT_OMP_CALLER);
-  gnu::check_offload(number);
+  gnu::check_device(number);
   Member& member = this_member();
   const gnu::Mapping map{n, addresses, sizes, kinds};
   const gnu::Depends depends(depend);
@@ -172,7 +185,7 @@ WEFT_OMP_API void GOMP_target_ext(int number, gnu::Function fn, size_t n, void**
 }
 WEFT_OMP_GNU(GOMP_target_ext, "GOMP_4.5")
 
-WEFT_OMP_API void GOMP_target_data_ext(int number, size_t, void**, size_t*, unsigned short*) { gnu::check_offload(number); }
+WEFT_OMP_API void GOMP_target_data_ext(int number, size_t, void**, size_t*, unsigned short*) { gnu::check_device(number); }
 WEFT_OMP_GNU(GOMP_target_data_ext, "GOMP_4.5")
 
 WEFT_OMP_API void GOMP_target_end_data() {}
@@ -211,17 +224,17 @@ WEFT_OMP_GNU(GOMP_interop, "GOMP_5.1.3")
 WEFT_OMP_API void GOMP_target(int number, gnu::Function fn, const void*, size_t, void** addresses, size_t*,
                               unsigned char*) {
   const tool::Entry entry(WEFT_OMP_CALLER);
-  gnu::check_offload(number);
+  gnu::check_device(number);
   gnu::run_on_host(fn, addresses, 0);
 }
 WEFT_OMP_GNU(GOMP_target, "GOMP_4.0")
 
 WEFT_OMP_API void GOMP_target_data(int number, const void*, size_t, void**, size_t*, unsigned char*) {
-  gnu::check_offload(number);
+  gnu::check_device(number);
 }
 WEFT_OMP_GNU(GOMP_target_data, "GOMP_4.0")
 
 WEFT_OMP_API void GOMP_target_update(int number, const void*, size_t, void**, size_t*, unsigned char*) {
-  gnu::check_offload(number);
+  gnu::check_device(number);
 }
 WEFT_OMP_GNU(GOMP_target_update, "GOMP_4.0")
