@@ -76,6 +76,7 @@ void note_stop(Klt* self) noexcept {
   self->passes_gate.store(false, std::memory_order_relaxed);
   while (preempt_tick_waits()) preempt_later();
   errno = error;
+  own_signal_returns_to(*frame);
   if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take_in_handler(*frame);
   klt_register_store32<kKltGuard>(kGuardDown);
 }

@@ -20,6 +20,7 @@
 #include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/unit.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/unit_signal.hpp"
 
 namespace weft::rt {
@@ -101,6 +102,7 @@ KernelAction action_of(int signal) noexcept {
                                                                                                              void* context) noexcept {
   if (__builtin_expect(!klt_register_valid(), 0)) return;
   auto* frame = static_cast<ucontext_t*>(context);
+  own_signal_returns_to(*frame);  // first: what it passes on ends no call here
   const bool brings = info->si_code == SI_QUEUE;
   if (brings) courier_comes(*frame);
   note_interruption(*frame);  // by what it has brought, if that is open
@@ -114,6 +116,7 @@ KernelAction action_of(int signal) noexcept {
                                                                                                                void* context) noexcept {
   if (!klt_register_valid()) return;
   auto* frame = static_cast<ucontext_t*>(context);
+  own_signal_returns_to(*frame);
   note_interruption(*frame);
   preempt_on_tick(info, frame);
 }
@@ -236,6 +239,19 @@ bool own_signals_handler_runs(uint64_t blocked) noexcept {
   return (blocked & ~known) != 0;
 }
 
+__attribute__((no_sanitize("thread", "address"))) void own_signal_returns_to(const ucontext_t& frame) noexcept {
+  if (san::kSignalsComeLate) return;  // nothing need be blocked here, nor open there
+  const uint64_t opens = ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
+  lender_pass_on(opens);
+  // What is left comes here: the call that we have interrupted is ended by it, though we have been noted already.
+  if (__builtin_expect(!frame_call_failed(frame), 1)) return;
+  const Unit* unit = klt_current();
+  if (unit == nullptr || !unit_owns(unit->host, own::kIdentity)) return;
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
+  if ((pending & opens) != 0 && ends_a_call(pending & opens)) unit->host->identity->brought.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept {
   constexpr uint64_t kLongest = 20'000'000, kOthers = 50'000'000;  // ns
   Klt* self = klt_self();
@@ -324,16 +340,16 @@ bool own_signal_keep_courier() noexcept {
 
 bool own_signal_has_courier() noexcept { return courier.load(std::memory_order_relaxed) != 0; }
 
-void own_signal_send_courier(int tid) noexcept {
+bool own_signal_send_courier(int tid) noexcept {
   static constinit siginfo_t info = [] {
     siginfo_t queued{};
     queued.si_code = SI_QUEUE;
     return queued;
   }();
   const int number = courier.load(std::memory_order_acquire);
-  if (number == 0) return;
+  if (number == 0) return true;
   const long process = system_call(SYS_getpid, 0, 0, 0, 0);
-  system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info));
+  return system_call(SYS_rt_tgsigqueueinfo, process, tid, number, reinterpret_cast<long>(&info)) != -EAGAIN;
 }
 
 }  // namespace weft::rt

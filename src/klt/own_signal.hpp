@@ -64,10 +64,15 @@ bool own_signals_handler_runs(uint64_t blocked) noexcept;
 // they have interrupted in Weft: then it is not the moment to leave. False after some time, whatever it is.
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept;
 
+// In the handler of one, as it begins, and where it has slept before it returns: what would come then, and is for the main thread, is passed on
+// (worker/lender_signal.hpp).
+void own_signal_returns_to(const ucontext_t& frame) noexcept;
+
 // One of them brings a KLT the news that its unit has been sent signals (worker/unit_signal.hpp): from here on, for good. Under
 // runtime.setup. False: there is none.
 bool own_signal_keep_courier() noexcept;
 bool own_signal_has_courier() noexcept;
-void own_signal_send_courier(int tid) noexcept;
+// False: no more can be queued. True where none is wanted yet.
+bool own_signal_send_courier(int tid) noexcept;
 
 }  // namespace weft::rt

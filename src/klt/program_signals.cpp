@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include "arch/system_call.hpp"
+#include "worker/lender_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -16,6 +17,7 @@ void change_signal_mask(Klt* self, uint64_t mask) noexcept {
     own_signal_stand_ins_come(self);
   }
   self->program_mask.store(mask, std::memory_order_relaxed);
+  if ((before & ~mask) != 0) lender_pass_on(before & ~mask);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&mask), 0, sizeof mask);
 }
 

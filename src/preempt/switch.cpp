@@ -10,12 +10,14 @@
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/clock.hpp"
 #include "os/proc_file.hpp"
 #include "os/signal_mask.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/packing.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
@@ -107,6 +109,7 @@ void restore_mask(Klt* self, const Unit* unit) noexcept {
     self->program_mask.store(mask_between(self), std::memory_order_relaxed);
   }
   const uint64_t mask = self->program_mask.load(std::memory_order_relaxed);
+  lender_pass_on(~mask & ~own_signals_mask());
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, sizeof mask);  // as much as the kernel knows of a sigset_t
 }
 

@@ -133,6 +133,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
 // The guard is up.
 [[gnu::section("weft_tick"), gnu::noinline]] __attribute__((no_sanitize("thread"))) void outside(ucontext_t* frame) noexcept {
   handle(frame);
+  own_signal_returns_to(*frame);
   // One that came meanwhile has left a note, which the ULT may never look for. What else is wanted of this KLT waits
   // for the next time that the ULT lowers its guard, as ever.
   while ((klt_register_load<kKltAttention, uint32_t>() & attention::kPreempt) != 0) {

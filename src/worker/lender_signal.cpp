@@ -8,6 +8,7 @@
 #include "arch/context.hpp"
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
+#include "arch/thread_pointer.hpp"
 #include "identity/lender.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
@@ -135,6 +136,37 @@ WEFT_ON_LENDER Whereabouts find(const Identity& identity) noexcept {
   return between ? Whereabouts::kOnItsWay : Whereabouts::kElsewhere;
 }
 
+// ---- what the lender of the main thread has yet to take ---------------------------------------------------
+
+// Of each number one: more count as one, as in the kernel. Claimed by who has taken it from what is pending, until the lender takes it.
+struct Passed {
+  static constexpr uint64_t kNumbers = 0x7fffffff;  // not those that queue: one would overtake another
+  std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
+  std::atomic<uint64_t> claimed{0}, there{0};
+  siginfo_t infos[31];
+};
+constinit Passed passed{};
+
+// False: there is one.
+WEFT_ON_LENDER bool claim(uint64_t one) noexcept { return (passed.claimed.fetch_or(one, std::memory_order_acquire) & one) == 0; }
+WEFT_ON_LENDER void pass(const siginfo_t& info) noexcept {
+  passed.infos[info.si_signo - 1] = info;
+  passed.there.fetch_or(signal_bit(info.si_signo), std::memory_order_release);
+}
+
+// A call that it waits in may let some in.
+WEFT_ON_LENDER uint64_t blocked(const Identity& identity) noexcept {
+  return identity.mask.load(std::memory_order_acquire) & identity.wait_mask.load(std::memory_order_acquire);
+}
+
+// While one of them is not taken yet further ones are sent to the process: they are for this thread as long as it waits for them.
+WEFT_ON_LENDER void sleep_until_called_or_sent(const Identity& identity) noexcept {
+  const uint64_t set = (Passed::kNumbers & kProcessSignals & ~blocked(identity)) | own_signals_mask();
+  siginfo_t info;
+  const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&info), 0, kMaskBytes);
+  if (signal > 0 && (signal_bit(static_cast<int>(signal)) & Passed::kNumbers) != 0 && claim(signal_bit(static_cast<int>(signal)))) pass(info);
+}
+
 WEFT_ON_LENDER void sleep_until_called(Identity& identity, uint32_t calls) noexcept {
   system_call(SYS_futex, word(&identity.calls), FUTEX_WAIT_PRIVATE, static_cast<long>(calls), 0);
 }
@@ -150,7 +182,7 @@ WEFT_ON_LENDER bool wait_until_taken(Identity& identity, bool stays) noexcept {
     if (where == Whereabouts::kOnItsWay) {
       give_way(++moments > kMomentsOnItsWay);
     } else {
-      sleep_until_called(identity, calls);
+      passed.to.load(std::memory_order_relaxed) == &identity ? sleep_until_called_or_sent(identity) : sleep_until_called(identity, calls);
       stays = false;
     }
   }
@@ -199,11 +231,6 @@ WEFT_ON_LENDER void deliver(Identity& identity, int signal) noexcept {
     if (!offered) offer(identity, signal);
     if (wait_until_taken(identity, unit != nullptr)) return;
   }
-}
-
-// A call that it waits in may let some in.
-WEFT_ON_LENDER uint64_t blocked(const Identity& identity) noexcept {
-  return identity.mask.load(std::memory_order_acquire) & identity.wait_mask.load(std::memory_order_acquire);
 }
 
 // Those of lender_send() that the ULT has not blocked: those stay pending.
@@ -283,17 +310,43 @@ WEFT_ON_LENDER void take_for_process(Identity& identity, int signal) noexcept {
   deliver(identity, signal);
 }
 
-// Wherever it sleeps.
-WEFT_ON_LENDER void call_up(Identity& identity) noexcept {
-  lender_call(identity);
-  if (identity.adopted) own_signal_send_courier(identity.tid);
+// ---- for the main thread, seen elsewhere ----------------------------------------------------------------
+
+WEFT_ON_LENDER void take_passed(Identity& identity) noexcept {
+  if (passed.to.load(std::memory_order_relaxed) != &identity) return;
+  for (uint64_t all = passed.there.exchange(0, std::memory_order_acquire); all != 0; all &= all - 1) {
+    const int signal = __builtin_ctzll(all) + 1;
+    identity.info = passed.infos[signal - 1];
+    passed.claimed.fetch_and(~signal_bit(signal), std::memory_order_release);
+    take_for_process(identity, signal);
+  }
 }
+
+// True: the lender has something to look at.
+WEFT_ON_LENDER bool pass_one(int signal) noexcept {
+  const uint64_t one = signal_bit(signal);
+  const bool first = claim(one);
+  siginfo_t info;
+  const timespec no_time{};
+  const bool taken = system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) > 0;
+  // One that has been sent to this thread is for whatever runs here.
+  const bool here = taken && info.si_code == SI_TKILL;
+  if (here) system_call(SYS_rt_tgsigqueueinfo, process(), system_call(SYS_gettid, 0, 0, 0, 0), signal, word(&info));
+  if (!first) return false;
+  if (!taken || here) {
+    passed.claimed.fetch_and(~one, std::memory_order_release);
+    return false;
+  }
+  pass(info);
+  return true;
+}
+
 
 // By the ULT. What it has opened may be with its lender; one of a thread of the program's takes it from now on, or no longer.
 // Sequentially consistent, pairs with deliver_sent(), where the fence is: it sees this mask, or we see what it has been sent.
 void change_mask(Identity& identity, std::atomic<uint64_t>& which, uint64_t mask) noexcept {
   if (which.exchange(mask, std::memory_order_seq_cst) == mask) return;
-  if (identity.adopted || identity.sent.load(std::memory_order_seq_cst) != 0) call_up(identity);
+  if (identity.adopted || identity.sent.load(std::memory_order_seq_cst) != 0) lender_call(identity);
 }
 
 }  // namespace
@@ -301,12 +354,14 @@ void change_mask(Identity& identity, std::atomic<uint64_t>& which, uint64_t mask
 WEFT_ON_LENDER void lender_call(Identity& identity) noexcept {
   identity.calls.fetch_add(kLenderCall, std::memory_order_release);
   system_call(SYS_futex, word(&identity.calls), FUTEX_WAKE_PRIVATE, 1, 0);
+  // Wherever it sleeps. The stand-in does nothing but that, or one time too often what the program does with it.
+  if (identity.adopted && !own_signal_send_courier(identity.tid)) system_call(SYS_tgkill, process(), identity.tid, kStandIn, 0);
 }
 
 WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
   system_call(SYS_tgkill, process(), to.tid, signal, 0);
   to.sent.fetch_or(signal_bit(signal), std::memory_order_release);  // it is pending
-  call_up(to);
+  lender_call(to);
 }
 
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.mask, mask); }
@@ -314,7 +369,7 @@ void lender_wait_mask(Identity& identity, uint64_t mask) noexcept { change_mask(
 
 void lender_bring(Identity& identity, uint64_t wanted) noexcept {
   identity.wanted.store(wanted, std::memory_order_seq_cst);  // as in change_mask()
-  if ((identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) call_up(identity);
+  if ((identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) lender_call(identity);
 }
 
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
@@ -327,7 +382,7 @@ int lender_queue(Identity& to, siginfo_t& info) noexcept {
   if (result == 0) to.sent.fetch_or(signal_bit(info.si_signo), std::memory_order_release);  // it is pending
   to.queueing.store(false, std::memory_order_release);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&before), 0, kMaskBytes);
-  if (result == 0) call_up(to);
+  if (result == 0) lender_call(to);
   return static_cast<int>(-result);
 }
 
@@ -375,7 +430,7 @@ void lender_give_back(Identity& identity, uint64_t set) noexcept {
   const uint64_t before = identity.wait_mask.load(std::memory_order_relaxed);
   lender_wait_mask(identity, before & ~set);
   while ((identity.sent.load(std::memory_order_seq_cst) & set) != 0 || identity.looking.load(std::memory_order_seq_cst)) {
-    call_up(identity);
+    lender_call(identity);
     cpu_yield();
   }
   lender_wait_mask(identity, before);
@@ -403,11 +458,30 @@ WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
   }
 }
 
+WEFT_ON_LENDER void lender_pass_on(uint64_t opens) noexcept {
+  Identity* to = passed.to.load(std::memory_order_acquire);
+  if (to == nullptr || to->thread_pointer == thread_pointer()) return;  // here a handler runs as that thread
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
+  pending &= opens & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
+  bool some = false;
+  for (; pending != 0; pending &= pending - 1) some |= pass_one(__builtin_ctzll(pending) + 1);
+  if (some) own_signal_send_courier(to->tid);
+}
+
+void lender_pass_on_forget() noexcept {
+  passed.to.store(nullptr, std::memory_order_relaxed);
+  passed.claimed.store(0, std::memory_order_relaxed);
+  passed.there.store(0, std::memory_order_relaxed);
+}
+
 WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   // Nothing can be brought to the ULT where it runs: what is sent to the process is for other threads, as long as they take it.
   if (!own_signal_has_courier()) lender_serve(identity);
+  if (identity.tid == process()) passed.to.store(&identity, std::memory_order_release);
   for (;;) {
     deliver_sent(identity);
+    take_passed(identity);
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
     if (signal > 0) take_for_process(identity, static_cast<int>(signal));

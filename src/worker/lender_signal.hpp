@@ -31,7 +31,12 @@
 // it brings to the ULT; for what it does not handle it sends it to itself again, and lets it come.
 // Rejected: to leave open what has no handler. When one is installed it may be called here, beside the ULT and with its thread-local storage.
 //
-// tests/model/lender_signal.pml is this.
+// The kernel asks the main thread first, but while its lender is on its way to a CPU any other thread takes the signal that opens it, or comes back
+// from a handler of ours, as after each tick. So a KLT looks before it does, and passes on what is for the main thread (lender_pass_on()). A lender
+// that waits until its ULT has taken one goes on accepting others (Passed).
+// Rejected: to block there what the main thread has open. What such a thread sends itself by its kernel's number would stay pending.
+//
+// tests/model/lender_signal.pml is this, but for what is passed on.
 #pragma once
 
 #include "identity/identity.hpp"
@@ -60,6 +65,12 @@ void lender_settle(Identity& identity) noexcept;
 
 // As lender_serve(), of a thread of the program's.
 [[noreturn]] void lender_serve_adopted(Identity& identity) noexcept;
+
+// A KLT is about to open these, as the kernel has a set, which are blocked there just now: what the process has been sent of them is passed on to
+// the main thread, if that has it open and is not here.
+void lender_pass_on(uint64_t opens) noexcept;
+// In a forked child.
+void lender_pass_on_forget() noexcept;
 
 // Identity::in_hand, from there on while the ULT sends it to its KLT.
 inline constexpr uint32_t kTaking = 1u << 16;

@@ -21,6 +21,7 @@
 #include "unit/local.hpp"
 #include "unit/stack.hpp"
 #include "worker/bell.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/pool_hold.hpp"
 #include "worker/pool_sleep.hpp"
 #include "worker/process_fork.hpp"
@@ -231,6 +232,7 @@ void process_become_child(Klt* self, bool inside) noexcept {
   spare_maker_forget();
   identity_forget();
   others_take_signals(false);
+  lender_pass_on_forget();
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;

@@ -207,10 +207,11 @@ uint64_t take() noexcept {
 }
 
 // As the program wants it: what our own handler has interrupted would be begun again.
-bool ends_calls(int signal) noexcept {
+void end_call(ucontext_t& frame, int signal) noexcept {
   struct sigaction now;
-  return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_RESTART) == 0 &&
-         ((now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_IGN && now.sa_handler != SIG_DFL));
+  if (sigaction(signal, nullptr, &now) != 0) return;
+  const bool handled = (now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_IGN && now.sa_handler != SIG_DFL);
+  if (handled) frame_end_call(frame, (now.sa_flags & SA_RESTART) != 0);
 }
 
 }  // namespace
@@ -270,7 +271,7 @@ void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
   sigfillset(&all);
   set_signal_mask(SIG_BLOCK, &all, nullptr);
   for (uint64_t taken = take(); taken != 0; taken &= taken - 1) {
-    if (ends_calls(__builtin_ctzll(taken) + 1)) frame_end_call(frame);
+    end_call(frame, __builtin_ctzll(taken) + 1);
   }
   errno = error;
 }

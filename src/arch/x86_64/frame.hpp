@@ -32,9 +32,10 @@ inline bool frame_call_failed(const ucontext_t& frame) noexcept {
   return frame.uc_mcontext.gregs[REG_RAX] == -EINTR && (!seen || (code[-2] == 0x0f && code[-1] == 0x05));
 }
 
-// One of the calls that wait, if it is about to be begun again, fails instead: as the kernel has it for handlers without SA_RESTART. So does
-// one that has not begun, which looks the same.
-inline void frame_end_call(ucontext_t& frame) noexcept {
+// One of the calls that wait, if it is about to be begun again, fails instead: as the kernel has it for handlers, of some calls those without
+// SA_RESTART alone. So does one that has not begun, which looks the same. (The kernel begins one again for nothing, too: where it has woken a
+// thread for a signal that another one has taken.)
+inline void frame_end_call(ucontext_t& frame, bool handler_restarts) noexcept {
   auto& registers = frame.uc_mcontext.gregs;
   const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
   if (code[0] != 0x0f || code[1] != 0x05) return;
@@ -45,6 +46,11 @@ inline void frame_end_call(ucontext_t& frame) noexcept {
     case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg:
     case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg:
     case SYS_wait4: case SYS_waitid: case SYS_futex: case SYS_mq_timedsend: case SYS_mq_timedreceive:
+      if (handler_restarts) break;
+      [[fallthrough]];
+    case SYS_nanosleep: case SYS_clock_nanosleep: case SYS_restart_syscall: case SYS_pause: case SYS_rt_sigsuspend:
+    case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6:
+    case SYS_semop: case SYS_semtimedop: case SYS_msgsnd: case SYS_msgrcv:
       registers[REG_RAX] = -EINTR;
       registers[REG_RIP] += 2;
       break;

@@ -1,0 +1,43 @@
+/* led.c: what the process is sent is handled by the main thread, which has it open, while threads of its team compute: more of them than there
+ * are processors. Languages' runtimes know no other thread (Perl's dies of it).
+ */
+#define _GNU_SOURCE
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static pthread_t leader;
+static int by_leader, by_others, wrong_sender;
+
+static void handle(int number, siginfo_t* info, void* context) {
+  (void)number, (void)context;
+  ++*(pthread_equal(pthread_self(), leader) ? &by_leader : &by_others);
+  if (info->si_code != SI_KERNEL) ++wrong_sender;
+}
+
+int main(void) {
+  enum { kMilliseconds = 5, kRegions = 20, kPerRegion = 20 };
+  leader = pthread_self();
+  const struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO};
+  CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+  unsigned sum = 0;
+  for (int region = 0; region < kRegions; ++region) {
+    if (region == 1) { /* the main thread has become a ULT */
+      const struct itimerval often = {{0, kMilliseconds * 1000}, {0, kMilliseconds * 1000}};
+      CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    }
+    PRAGMA(omp parallel num_threads(8) reduction(+ : sum)) {
+      const double end = omp_get_wtime() + 1e-3 * kMilliseconds * kPerRegion;
+      while (omp_get_wtime() < end)
+        for (int i = 0; i < 1000; ++i) sum = sum * 1103515245 + 12345;
+    }
+  }
+  /* Of 380, but several may come as one. In the moment in which nobody waits for them the kernel picks any thread. */
+  printf("%d by the main thread, %d by others (%u)\n", by_leader, by_others, sum);
+  CHECK(by_leader >= 40 && by_others * 5 < by_leader && wrong_sender == 0);
+  return check_end();
+}
