@@ -5,7 +5,10 @@ if(NOT WEFT_BPF)
   return()
 endif()
 find_program(WEFT_BPF_CLANG NAMES clang-19 clang clang-20 clang-18 clang-17 clang-16 clang-15 clang-14)
-find_program(WEFT_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin)
+# Ubuntu's is in a folder for each kernel, behind a script that looks for the running one's.
+file(GLOB bpftools /usr/lib/linux-tools*/ /usr/lib/linux-tools/*/)
+find_program(WEFT_BPFTOOL NAMES bpftool PATHS ${bpftools} /usr/sbin /sbin NO_DEFAULT_PATH)
+find_program(WEFT_BPFTOOL NAMES bpftool)
 pkg_check_modules(LIBBPF libbpf)
 if(NOT (WEFT_BPF_CLANG AND WEFT_BPFTOOL AND LIBBPF_FOUND))
   message(STATUS "weft: no eBPF: it needs clang, bpftool and libbpf (Debian: clang-19 bpftool libbpf-dev); "

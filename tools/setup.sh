@@ -8,10 +8,10 @@ set -euo pipefail
 run=(g++ make cmake ninja-build pkg-config libhwloc-dev libunwind-dev libcli11-dev libfmt-dev)
 install=("${run[@]}" python3 doxygen doxygen2man)
 deb=("${install[@]}" dpkg-dev debhelper lintian)
-test=("${install[@]}" bpftool libbpf-dev libgtest-dev gdb valgrind spin tcc clang-19 libclang-rt-19-dev lld-19 llvm-19 gfortran
-  libssl-dev libpython3-dev libjemalloc2 "libmimalloc2.0|libmimalloc3" libtcmalloc-minimal4
+test=("${install[@]}" "bpftool|linux-tools-generic" libbpf-dev libgtest-dev gdb valgrind spin tcc clang-19 libclang-rt-19-dev lld-19 llvm-19 gfortran
+  libssl-dev libpython3-dev libjemalloc2 "libmimalloc2.0|libmimalloc3" "libtcmalloc-minimal4|libtcmalloc-minimal4t64"
   libfftw3-dev libopenblas-openmp-dev python3-sklearn)
-bench=("${run[@]}" bpftool libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19
+bench=("${run[@]}" "bpftool|linux-tools-generic" libbpf-dev libtbb-dev libboost-fiber-dev libomp-19-dev clang-19
   libfftw3-dev libopenblas-openmp-dev)
 
 case "${1:-}" in

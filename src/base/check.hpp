@@ -8,10 +8,16 @@ namespace weft::rt {
 
 }  // namespace weft::rt
 
+#ifdef __FILE_NAME__
+#define WEFT_FILE_NAME __FILE_NAME__
+#else  // gcc 11
+#define WEFT_FILE_NAME (__builtin_strrchr("/" __FILE__, '/') + 1)
+#endif
+
 #define WEFT_CHECK(cond)                                                     \
   do {                                                                       \
     if (__builtin_expect(!(cond), 0)) {                                      \
-      ::weft::rt::check_failed(__FILE_NAME__, __LINE__, #cond);              \
+      ::weft::rt::check_failed(WEFT_FILE_NAME, __LINE__, #cond);             \
     }                                                                        \
   } while (0)
 

@@ -62,7 +62,11 @@ struct Untold {
 
 // What the members of a region call, with words for what they want: memory of the opener's would come after these.
 struct Body {
-  void (*run)(Member& member, const Body& body) = nullptr;  // null, in an order: the team ends
+  using Run = void (*)(Member& member, const Body& body);
+  Body() = default;  // no aggregate: gcc 11 leaves a gap behind one
+  Body(Run r, void* f, void* s, int n = 0) : run(r), first(f), second(s), count(n) {}
+
+  Run run = nullptr;  // null, in an order: the team ends
   void* first = nullptr;
   void* second = nullptr;
   int count = 0;

@@ -29,7 +29,7 @@ void run(Member& member, const Body& body) {
   function_of(body)(body.second);
 }
 
-Body body_of(Function fn, void* data) { return {.run = run, .first = reinterpret_cast<void*>(fn), .second = data}; }
+Body body_of(Function fn, void* data) { return {run, reinterpret_cast<void*>(fn), data}; }
 
 constexpr unsigned kBindMask = 7;
 

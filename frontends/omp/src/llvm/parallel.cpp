@@ -37,10 +37,7 @@ void run_call_of_one(Member& member, const Body& body) {
 }
 Body body_of(const Call& call) {
   const bool one = call.argc == 1;
-  return {.run = one ? run_call_of_one : run_call,
-          .first = reinterpret_cast<void*>(call.fn),
-          .second = one ? call.argv[0] : call.argv,
-          .count = call.argc};
+  return {one ? run_call_of_one : run_call, reinterpret_cast<void*>(call.fn), one ? call.argv[0] : call.argv, call.argc};
 }
 
 [[gnu::noinline]] void fork_with_list(Thread& thread, RegionWish& wish, Call& call) {

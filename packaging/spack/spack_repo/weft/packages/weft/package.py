@@ -32,7 +32,7 @@ class Weft(CMakePackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
-    depends_on("cmake@3.25:", type="build")
+    depends_on("cmake@3.22:", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("hwloc@2:")
     depends_on("libunwind")  # loaded at run time, for backtraces in dumps
@@ -42,7 +42,7 @@ class Weft(CMakePackage):
 
     requires("platform=linux", msg="Weft runs on Linux")
     requires("target=x86_64:", msg="Weft runs on x86-64")
-    conflicts("%gcc@:11", msg="C++20 as Weft uses it needs gcc 12")
+    conflicts("%gcc@:10", msg="C++20 as Weft uses it needs gcc 11")
     conflicts("%clang@:18", msg="C++20 as Weft uses it needs clang 19")
     conflicts("+shared", when="sanitize=asan", msg="the program brings the sanitizer's run time")
     conflicts("+shared", when="sanitize=tsan", msg="the program brings the sanitizer's run time")
