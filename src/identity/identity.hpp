@@ -35,6 +35,7 @@ struct Identity {
   StackWords lenders;        // constant: what is told of it
   int tid;                   // constant: the kernel's number of the lender
   bool adopted = false;      // constant: a thread of the program's, which has become a ULT for good: see worker/adopt.hpp
+  int waker = -1;            // constant, of such a one: a timer that sends its lender the courier; kNoTimer: there is none
   // signals by its lender: see worker/lender_signal.hpp
   std::atomic<Unit*> unit{nullptr};   // whoever owns it: whose it is; null: nobody's
   std::atomic<uint64_t> sent{0};      // anybody: that the lender has been sent

@@ -16,6 +16,7 @@
 #include "klt/program_signals.hpp"
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
+#include "os/kernel_timer.hpp"
 #include "os/realtime_signal.hpp"
 #include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
@@ -339,6 +340,11 @@ bool own_signal_keep_courier() noexcept {
 }
 
 bool own_signal_has_courier() noexcept { return courier.load(std::memory_order_relaxed) != 0; }
+
+int own_signal_courier_timer(int tid) noexcept {
+  const int number = courier.load(std::memory_order_relaxed);
+  return number != 0 ? kernel_timer_create(tid, number) : kNoTimer;
+}
 
 bool own_signal_send_courier(int tid) noexcept {
   static constinit siginfo_t info = [] {

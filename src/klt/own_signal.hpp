@@ -74,5 +74,7 @@ bool own_signal_keep_courier() noexcept;
 bool own_signal_has_courier() noexcept;
 // False: no more can be queued. True where none is wanted yet.
 bool own_signal_send_courier(int tid) noexcept;
+// One that sends it to that thread, as a timer's; kNoTimer: the kernel refuses it, or there is no courier.
+int own_signal_courier_timer(int tid) noexcept;
 
 }  // namespace weft::rt

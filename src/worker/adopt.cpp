@@ -72,6 +72,7 @@ void describe_identity(Identity& identity) noexcept {
   identity.lender = pthread_self();
   identity.tid = gettid();
   identity.adopted = true;
+  identity.waker = own_signal_courier_timer(identity.tid);
   identity.fresh = false;
   size_t size = 0;
   syscall(SYS_get_robust_list, 0, &identity.robust, &size);

@@ -14,6 +14,7 @@
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/kernel_timer.hpp"
 #include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/identity.hpp"
@@ -354,8 +355,11 @@ void change_mask(Identity& identity, std::atomic<uint64_t>& which, uint64_t mask
 WEFT_ON_LENDER void lender_call(Identity& identity) noexcept {
   identity.calls.fetch_add(kLenderCall, std::memory_order_release);
   system_call(SYS_futex, word(&identity.calls), FUTEX_WAKE_PRIVATE, 1, 0);
-  // Wherever it sleeps. The stand-in does nothing but that, or one time too often what the program does with it.
-  if (identity.adopted && !own_signal_send_courier(identity.tid)) system_call(SYS_tgkill, process(), identity.tid, kStandIn, 0);
+  if (!identity.adopted || own_signal_send_courier(identity.tid)) return;  // wherever it sleeps
+  if (passed.to.load(std::memory_order_relaxed) != &identity) return;
+  // No more can be queued: its timer's has a place of its own.
+  const itimerspec at_once{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 1}};
+  system_call(SYS_timer_settime, identity.waker, 0, word(&at_once), 0);
 }
 
 WEFT_ON_LENDER void lender_send(Identity& to, int signal) noexcept {
@@ -466,7 +470,7 @@ WEFT_ON_LENDER void lender_pass_on(uint64_t opens) noexcept {
   pending &= opens & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
   bool some = false;
   for (; pending != 0; pending &= pending - 1) some |= pass_one(__builtin_ctzll(pending) + 1);
-  if (some) own_signal_send_courier(to->tid);
+  if (some) lender_call(*to);
 }
 
 void lender_pass_on_forget() noexcept {
@@ -478,7 +482,7 @@ void lender_pass_on_forget() noexcept {
 WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   // Nothing can be brought to the ULT where it runs: what is sent to the process is for other threads, as long as they take it.
   if (!own_signal_has_courier()) lender_serve(identity);
-  if (identity.tid == process()) passed.to.store(&identity, std::memory_order_release);
+  if (identity.waker != kNoTimer && identity.tid == process()) passed.to.store(&identity, std::memory_order_release);
   for (;;) {
     deliver_sent(identity);
     take_passed(identity);
