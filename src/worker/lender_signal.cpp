@@ -139,7 +139,8 @@ WEFT_ON_LENDER Whereabouts find(const Identity& identity) noexcept {
 
 // ---- what the lender of the main thread has yet to take ---------------------------------------------------
 
-// Of each number one: more count as one, as in the kernel. Claimed by who has taken it from what is pending, until the lender takes it.
+// Of each number one: more count as one, as in the kernel. Claimed by who has it, which it has taken from what is pending, until the lender takes
+// it. (Never before: who finds it claimed drops its own.)
 struct Passed {
   static constexpr uint64_t kNumbers = 0x7fffffff;  // not those that queue: one would overtake another
   std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
@@ -148,11 +149,13 @@ struct Passed {
 };
 constinit Passed passed{};
 
-// False: there is one.
-WEFT_ON_LENDER bool claim(uint64_t one) noexcept { return (passed.claimed.fetch_or(one, std::memory_order_acquire) & one) == 0; }
-WEFT_ON_LENDER void pass(const siginfo_t& info) noexcept {
+// False: there is one already.
+WEFT_ON_LENDER bool pass(const siginfo_t& info) noexcept {
+  const uint64_t one = signal_bit(info.si_signo);
+  if ((passed.claimed.fetch_or(one, std::memory_order_acquire) & one) != 0) return false;
   passed.infos[info.si_signo - 1] = info;
-  passed.there.fetch_or(signal_bit(info.si_signo), std::memory_order_release);
+  passed.there.fetch_or(one, std::memory_order_release);
+  return true;
 }
 
 // A call that it waits in may let some in.
@@ -165,7 +168,7 @@ WEFT_ON_LENDER void sleep_until_called_or_sent(const Identity& identity) noexcep
   const uint64_t set = (Passed::kNumbers & kProcessSignals & ~blocked(identity)) | own_signals_mask();
   siginfo_t info;
   const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&info), 0, kMaskBytes);
-  if (signal > 0 && (signal_bit(static_cast<int>(signal)) & Passed::kNumbers) != 0 && claim(signal_bit(static_cast<int>(signal)))) pass(info);
+  if (signal > 0 && (signal_bit(static_cast<int>(signal)) & Passed::kNumbers) != 0) pass(info);
 }
 
 WEFT_ON_LENDER void sleep_until_called(Identity& identity, uint32_t calls) noexcept {
@@ -326,22 +329,14 @@ WEFT_ON_LENDER void take_passed(Identity& identity) noexcept {
 // True: the lender has something to look at.
 WEFT_ON_LENDER bool pass_one(int signal) noexcept {
   const uint64_t one = signal_bit(signal);
-  const bool first = claim(one);
   siginfo_t info;
   const timespec no_time{};
-  const bool taken = system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) > 0;
-  // One that has been sent to this thread is for whatever runs here.
-  const bool here = taken && info.si_code == SI_TKILL;
-  if (here) system_call(SYS_rt_tgsigqueueinfo, process(), system_call(SYS_gettid, 0, 0, 0, 0), signal, word(&info));
-  if (!first) return false;
-  if (!taken || here) {
-    passed.claimed.fetch_and(~one, std::memory_order_release);
-    return false;
-  }
-  pass(info);
-  return true;
+  if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return false;
+  if (info.si_code != SI_TKILL) return pass(info);
+  // It has been sent to this thread, for whatever runs here.
+  system_call(SYS_rt_tgsigqueueinfo, process(), system_call(SYS_gettid, 0, 0, 0, 0), signal, word(&info));
+  return false;
 }
-
 
 // By the ULT. What it has opened may be with its lender; one of a thread of the program's takes it from now on, or no longer.
 // Sequentially consistent, pairs with deliver_sent(), where the fence is: it sees this mask, or we see what it has been sent.
