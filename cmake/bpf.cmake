@@ -9,8 +9,12 @@ find_program(WEFT_BPF_CLANG NAMES clang-19 clang clang-20 clang-18 clang-17 clan
 file(GLOB bpftools /usr/lib/linux-tools*/ /usr/lib/linux-tools/*/)
 find_program(WEFT_BPFTOOL NAMES bpftool PATHS ${bpftools} /usr/sbin /sbin NO_DEFAULT_PATH)
 find_program(WEFT_BPFTOOL NAMES bpftool)
+set(bpftool_fails 0)
+if(WEFT_BPFTOOL)
+  execute_process(COMMAND ${WEFT_BPFTOOL} version RESULT_VARIABLE bpftool_fails OUTPUT_QUIET ERROR_QUIET)
+endif()
 pkg_check_modules(LIBBPF libbpf)
-if(NOT (WEFT_BPF_CLANG AND WEFT_BPFTOOL AND LIBBPF_FOUND))
+if(NOT (WEFT_BPF_CLANG AND WEFT_BPFTOOL AND LIBBPF_FOUND) OR bpftool_fails)
   message(STATUS "weft: no eBPF: it needs clang, bpftool and libbpf (Debian: clang-19 bpftool libbpf-dev); "
                  "where a process could use it, WEFT_BLOCKING_RUNG=perf is used in its place")
   return()
