@@ -14,12 +14,11 @@
 //
 // It is done with aliases and the assembler's .symver: gcc's attribute is unknown to clang, and a linker's version script
 // cannot give a symbol two versions. `@@@` renames the symbol itself, without which the linker takes the hidden version for
-// the symbol's only one. In the static library there are no versions.
+// the symbol's only one. What lies below the interfaces, and is in the static library as well, has none of them.
 #pragma once
 
 #define WEFT_OMP_API extern "C" __attribute__((visibility("default")))
 
-#if WEFT_OMP_VERSIONS
 #define WEFT_OMP_GNU(name, version)      \
   WEFT_OMP_ALIAS(name, weft_gnu_##name, version) \
   __asm__(".symver " #name ", " #name "@@@VERSION");
@@ -30,8 +29,3 @@
 #define WEFT_OMP_ALIAS(name, other, version)                                                \
   extern "C" __attribute__((visibility("default"), alias(#name))) decltype(name) other;     \
   __asm__(".symver " #other ", " #name "@" version);
-#else
-#define WEFT_OMP_GNU(name, version)
-#define WEFT_OMP_GNU_OLD(name, version)
-#define WEFT_OMP_GNU_OTHER(name, other, version)
-#endif
