@@ -24,7 +24,7 @@ using weft::rt::runtime;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kHandOvers = 20'000;
 #else
-constexpr uint64_t kHandOvers = 1'000'000;
+constexpr uint64_t kHandOvers = WEFT_DEBUG ? 250'000 : 1'000'000;
 #endif
 
 thread_local int tls_mark = 0;
