@@ -23,7 +23,7 @@ install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft
 
 # For a program that links libweft.a, C programs included, hence the C++ library.
 list(TRANSFORM HWLOC_LIBRARY_DIRS PREPEND "-L" OUTPUT_VARIABLE libraries)
-list(APPEND libraries -lhwloc -lweft_noudev -l${WEFT_CXX_RUNTIME} -lpthread -lm)
+list(APPEND libraries -lhwloc -lweft_noudev -l${WEFT_CXX_RUNTIME} -lpthread -ldl -lm)
 list(JOIN libraries " " libraries)
 set(WEFT_PC_LIBS "")
 set(WEFT_PC_LIBS_PRIVATE "${libraries}")

@@ -18,7 +18,6 @@ list(REMOVE_ITEM HWLOC_LIBRARY_DIRS "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 find_package(Threads REQUIRED)
 
 include(CheckIncludeFileCXX)
-include(CheckCXXSymbolExists)
 # At run time it is loaded if it is there, and not linked: see src/inspect/cfi/libunwind/.
 check_include_file_cxx(libunwind.h WEFT_HAVE_LIBUNWIND)
 if(WEFT_HAVE_LIBUNWIND)
@@ -27,10 +26,6 @@ else()
   set(WEFT_CFI none)
   message(STATUS "weft: no libunwind.h (Debian: libunwind-dev): backtraces of weft_dump() will follow frame "
                  "pointers only")
-endif()
-check_cxx_symbol_exists(_dl_find_object dlfcn.h WEFT_HAVE_DL_FIND_OBJECT)
-if(NOT WEFT_HAVE_DL_FIND_OBJECT)
-  message(FATAL_ERROR "Weft needs the GNU C library, 2.35 or later (_dl_find_object)")
 endif()
 
 # Whom switches and stacks are told of. Only Valgrind's header is needed, and nothing at run time.
@@ -78,7 +73,7 @@ function(weft_configure target hwloc)
   target_include_directories(${target} SYSTEM PRIVATE ${HWLOC_INCLUDE_DIRS})
   # hwloc by name, not by path: a program linked with -static then finds libhwloc.a.
   target_link_directories(${target} ${hwloc} ${HWLOC_LIBRARY_DIRS})
-  target_link_libraries(${target} ${hwloc} hwloc Threads::Threads)
+  target_link_libraries(${target} ${hwloc} hwloc Threads::Threads ${CMAKE_DL_LIBS})  # glibc before 2.34 has dlsym() in a library of its own
   # A project in C alone knows no features of C++.
   target_compile_features(${target} PUBLIC $<$<BOOL:$<CXX_COMPILER_ID>>:cxx_std_20>)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)

@@ -1,5 +1,4 @@
 // control.cpp: whether workers are taken from KLTs that block, and the functions of the C interface.
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,8 @@
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/worker.hpp"
+
+extern "C" [[gnu::weak]] char __libc_single_threaded;  // glibc 2.32
 
 namespace weft::rt {
 
@@ -146,7 +147,7 @@ int block_begin_auto(uint32_t made) noexcept {
 }
 
 void block_prepare() noexcept {
-  if (__libc_single_threaded) watch_make_room();
+  if (&__libc_single_threaded != nullptr && __libc_single_threaded != 0) watch_make_room();
 }
 
 void block_start(const Options& options) noexcept {

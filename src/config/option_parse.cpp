@@ -86,11 +86,23 @@ bool parse_cpus(std::string_view text, CpuList& list) {
   return true;
 }
 
+struct SignalName {
+  const char* name;
+  int number;
+};
+constexpr SignalName kSignalNames[] = {
+    {"HUP", SIGHUP},       {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ILL", SIGILL},       {"TRAP", SIGTRAP}, {"ABRT", SIGABRT},
+    {"BUS", SIGBUS},       {"FPE", SIGFPE},   {"KILL", SIGKILL}, {"USR1", SIGUSR1},     {"SEGV", SIGSEGV}, {"USR2", SIGUSR2},
+    {"PIPE", SIGPIPE},     {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"STKFLT", SIGSTKFLT}, {"CHLD", SIGCHLD}, {"CONT", SIGCONT},
+    {"STOP", SIGSTOP},     {"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU},     {"URG", SIGURG},   {"XCPU", SIGXCPU},
+    {"XFSZ", SIGXFSZ},     {"PROF", SIGPROF}, {"WINCH", SIGWINCH}, {"VTALRM", SIGVTALRM}, {"POLL", SIGPOLL}, {"PWR", SIGPWR},
+    {"SYS", SIGSYS},       {"IO", SIGIO},
+};
+
 // 0: no such name.
 int signal_of_name(std::string_view name) {
-  for (int signal = 1; signal < kFirstReservedSignal; ++signal) {
-    const char* abbreviation = ::sigabbrev_np(signal);
-    if (abbreviation != nullptr && same_word(name, abbreviation)) return signal;
+  for (const SignalName& each : kSignalNames) {
+    if (same_word(name, each.name)) return each.number;
   }
   return 0;
 }

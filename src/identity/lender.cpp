@@ -7,10 +7,10 @@
 #include "identity/lender.hpp"
 
 #include <errno.h>
+#include <linux/rseq.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
-#include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,6 +26,12 @@
 #include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
 
+// glibc 2.35, and the program may run with another one than it was built with.
+extern "C" {
+[[gnu::weak]] extern const ptrdiff_t __rseq_offset;
+[[gnu::weak]] extern const unsigned __rseq_size;
+}
+
 namespace weft::rt {
 namespace {
 
@@ -34,6 +40,9 @@ constexpr size_t kHandlersFrames = 8 * 1024;
 constexpr uint32_t kRegistrationFailed = static_cast<uint32_t>(RSEQ_CPU_ID_REGISTRATION_FAILED);
 constexpr size_t kRseqSize = 32;    // with which every C library registers it at least
 constexpr int kUnregister = 1;
+
+// An older C library registers none.
+bool rseq_is_registered() noexcept { return &__rseq_size != nullptr && __rseq_size != 0; }
 
 struct rseq* rseq_area(uintptr_t thread_pointer) noexcept {
   return reinterpret_cast<struct rseq*>(thread_pointer + static_cast<uintptr_t>(__rseq_offset));
@@ -87,18 +96,18 @@ void* lender_main(void* memory) noexcept {
 }  // namespace
 
 bool rseq_unregister(uintptr_t thread_pointer) noexcept {
-  if (__rseq_size == 0) return true;  // the C library has not registered any
+  if (!rseq_is_registered()) return true;
   struct rseq* area = rseq_area(thread_pointer);
-  const bool done = system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, kUnregister, RSEQ_SIG) == 0;
+  const bool done = system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, kUnregister, kRseqSignature) == 0;
   // The kernel does not know this area on whatever thread runs here: a critical section in it would never be aborted.
   area->cpu_id = kRegistrationFailed;
   return done;
 }
 
 bool rseq_register(uintptr_t thread_pointer) noexcept {
-  if (__rseq_size == 0) return true;
+  if (!rseq_is_registered()) return true;
   struct rseq* area = rseq_area(thread_pointer);
-  return system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, 0, RSEQ_SIG) == 0;
+  return system_call(SYS_rseq, reinterpret_cast<long>(area), kRseqSize, 0, kRseqSignature) == 0;
 }
 
 // The C library puts the thread's variables at its upper end, aligned, so that they may take more there than elsewhere.

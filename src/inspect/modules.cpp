@@ -1,11 +1,10 @@
 // modules.cpp: addresses to names, without the loader's lock and without memory.
 //
 // Rejected: dladdr() and dl_iterate_phdr(), which take the loader's lock: a program that hangs in dlopen() would
-// hang its dump too. _dl_find_object() (glibc 2.35) takes none. A function's name is looked up in the file's
-// own symbol table: the loader knows those that are exported only, so none of an ordinary program's.
+// hang its dump too. A function's name is looked up in the file's own symbol table: the loader knows those that are exported
+// only, so none of an ordinary program's.
 #include "inspect/modules.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -14,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "inspect/loaded.hpp"
 #include "os/peek.hpp"
 
 namespace weft::rt {
@@ -45,16 +45,14 @@ const char* copied_path(const char* path) noexcept {
 }  // namespace
 
 bool module_at(uintptr_t address, Module& module) noexcept {
-  dl_find_object found;
-  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
-  module.low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
-  module.high = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
-  module.unwind_table = reinterpret_cast<uintptr_t>(found.dlfo_eh_frame);
-  // It may be unloaded just now.
-  const Peek<link_map> map(found.dlfo_link_map);
-  if (!map) return false;
-  module.bias = map->l_addr;
-  module.path = copied_path(map->l_name);
+  Loaded loaded;
+  if (!loaded_at(address, loaded)) return false;
+  module.low = loaded.low;
+  module.high = loaded.high;
+  module.unwind_table = loaded.unwind_table;
+  module.bias = loaded.bias;
+  const Peek<link_map> map(loaded.map);
+  module.path = map ? copied_path(map->l_name) : "";
   // The program itself has no name there.
   if (*module.path == '\0') module.path = program_path();
   return true;
@@ -195,6 +193,7 @@ Symbol symbol_at(uintptr_t address, const Module& module) noexcept {
 }
 
 void symbols_forget() noexcept {
+  loaded_forget();
   for (Known& place : known) place.address = 0;
 }
 

@@ -45,8 +45,9 @@ void look_at(Klt* klt, void* search_arg) noexcept {
 bool waits_for_signals(int tid) noexcept {
   const ProcFile call = task_file(tid, "syscall");
   if (call.text[0] < '0' || call.text[0] > '9') return false;
+  constexpr long kEpollPwait2 = 441;  // for every instruction set; older headers lack it
   switch (std::strtol(call.text, nullptr, 10)) {
-    case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_ppoll: case SYS_pselect6: case SYS_epoll_pwait: case SYS_epoll_pwait2:
+    case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_ppoll: case SYS_pselect6: case SYS_epoll_pwait: case kEpollPwait2:
       return true;
     default: return false;
   }

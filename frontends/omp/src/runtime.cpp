@@ -19,6 +19,7 @@
 #include "home.hpp"
 #include "keep.hpp"
 #include "os/cpu_set.hpp"
+#include "os/futex.hpp"
 #include "os/signal_mask.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
@@ -135,7 +136,7 @@ void initialize_here(int cpu) {
 
 struct Kept {
   int cpu;
-  std::atomic<bool> ready{false};
+  rt::FutexWord ready{0};
 };
 
 // The thread that stands in for the main thread, where that is not the first to come.
@@ -143,8 +144,8 @@ void* keep(void* arg) {
   auto* kept = static_cast<Kept*>(arg);
   initialize_here(kept->cpu);
   weft_event_t never = WEFT_EVENT_INIT;
-  kept->ready.store(true, std::memory_order_release);
-  kept->ready.notify_one();
+  kept->ready.store(1, std::memory_order_release);
+  rt::futex_wake(kept->ready, 1);
   weft_event_wait(&never);
   return nullptr;
 }
@@ -157,7 +158,7 @@ void initialize_by_keeper() {
     std::abort();
   }
   pthread_detach(thread);
-  kept.ready.wait(false, std::memory_order_acquire);
+  while (kept.ready.load(std::memory_order_acquire) == 0) rt::futex_wait(kept.ready, 0);
 }
 
 // In the child there is the thread that has called fork(), and nobody else. Regions that it is in go on with it alone. Under the lock: others

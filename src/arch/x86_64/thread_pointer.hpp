@@ -11,6 +11,9 @@
 
 namespace weft::rt {
 
+// With which the C library registers its restartable sequences' area (RSEQ_SIG of its newer headers).
+inline constexpr long kRseqSignature = 0x53053053;
+
 // Whether the kernel lets programs write it by an instruction (Linux 5.9, with FSGSBASE). Else a system call does.
 extern bool thread_pointer_by_instruction;
 // Asks the kernel. Before the first thread_pointer_set().

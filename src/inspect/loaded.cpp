@@ -1,0 +1,124 @@
+// loaded.cpp: see loaded.hpp.
+//
+// The loader keeps its list for debuggers (_r_debug). It may change while it is read, so everything is read by peek(), and what does not
+// begin as an ELF file is left out. The list's end may be missed where something is unloaded just now; it is not followed further than
+// there is room for.
+#include "inspect/loaded.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "os/peek.hpp"
+
+namespace weft::rt {
+namespace {
+
+constexpr size_t kMostObjects = 1024;
+constexpr unsigned kMostSegments = 64;
+
+struct Object {
+  Loaded loaded;
+  uintptr_t segments;  // its program headers
+  unsigned count;      // of them
+};
+Object objects[kMostObjects];
+size_t object_count = 0;
+
+template <class Visit>
+bool for_each_segment(uintptr_t segments, unsigned count, Visit&& visit) noexcept {
+  ElfW(Phdr) some[kMostSegments];
+  count = std::min(count, kMostSegments);
+  if (!peek(reinterpret_cast<const void*>(segments), some, count * sizeof some[0])) return false;
+  for (const ElfW(Phdr)* each = some; each != some + count; ++each) visit(*each);
+  return true;
+}
+
+void remember(const link_map* map, uintptr_t bias, uintptr_t segments, unsigned count) noexcept {
+  Loaded loaded;
+  loaded.map = map;
+  loaded.bias = bias;
+  loaded.low = UINTPTR_MAX;
+  if (!for_each_segment(segments, count, [&](const ElfW(Phdr)& segment) {
+        if (segment.p_type == PT_GNU_EH_FRAME) loaded.unwind_table = bias + segment.p_vaddr;
+        if (segment.p_type != PT_LOAD) return;
+        loaded.low = std::min(loaded.low, bias + segment.p_vaddr);
+        loaded.high = std::max(loaded.high, bias + segment.p_vaddr + segment.p_memsz);
+      })) {
+    return;
+  }
+  if (loaded.low < loaded.high && object_count < kMostObjects) objects[object_count++] = {loaded, segments, count};
+}
+
+// What the kernel has loaded tells where its program headers are; of a library the file's head lies where it begins.
+void read_list() noexcept {
+  const auto segments = static_cast<uintptr_t>(getauxval(AT_PHDR));
+  const auto count = static_cast<unsigned>(getauxval(AT_PHNUM));
+  const link_map* map = _r_debug.r_map;
+  if (map == nullptr) {
+    uintptr_t bias = 0;
+    for_each_segment(segments, count, [&](const ElfW(Phdr)& each) {
+      if (each.p_type == PT_PHDR) bias = segments - each.p_vaddr;
+    });
+    remember(nullptr, bias, segments, count);
+  }
+  for (size_t i = 0; map != nullptr && i < kMostObjects; ++i) {
+    const Peek<link_map> copy(map);
+    if (!copy) return;
+    if (i == 0) {
+      remember(map, copy->l_addr, segments, count);
+    } else if (const Peek<ElfW(Ehdr)> head(reinterpret_cast<const ElfW(Ehdr)*>(copy->l_addr));
+               head && std::memcmp(head->e_ident, ELFMAG, SELFMAG) == 0) {
+      remember(map, copy->l_addr, copy->l_addr + head->e_phoff, head->e_phnum);
+    }
+    map = copy->l_next;
+  }
+}
+
+// Others may lie in its gaps.
+bool has(const Object& object, uintptr_t address) noexcept {
+  bool found = false;
+  for_each_segment(object.segments, object.count, [&](const ElfW(Phdr)& segment) {
+    const uintptr_t from = object.loaded.bias + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address >= from && address - from < segment.p_memsz) found = true;
+  });
+  return found;
+}
+
+}  // namespace
+
+bool loaded_in_list(uintptr_t address, Loaded& loaded) noexcept {
+  if (object_count == 0) read_list();
+  for (const Object* each = objects; each != objects + object_count; ++each) {
+    if (address < each->loaded.low || address >= each->loaded.high || !has(*each, address)) continue;
+    loaded = each->loaded;
+    return true;
+  }
+  return false;
+}
+
+void loaded_forget() noexcept { object_count = 0; }
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35
+bool loaded_at(uintptr_t address, Loaded& loaded) noexcept {
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
+  loaded.low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  loaded.high = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
+  loaded.unwind_table = reinterpret_cast<uintptr_t>(found.dlfo_eh_frame);
+  loaded.map = found.dlfo_link_map;
+  // It may be unloaded just now.
+  const Peek<link_map> map(loaded.map);
+  if (!map) return false;
+  loaded.bias = map->l_addr;
+  return true;
+}
+#else
+bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list(address, loaded); }
+#endif
+
+}  // namespace weft::rt
