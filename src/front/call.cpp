@@ -3,6 +3,9 @@
 // The handlers of our signals count the calls that they have cut short (klt/own_signal.cpp): with the ULT, or with the KLT where that has no
 // identity. So does, with the KLT, who sets a timer anew that was just about to end one.
 //
+// Besides, the kernel fails some calls (epoll_wait()) for a signal that this thread then does not get: whenever the lender of the main thread
+// has waited for one of the process and got it, all other threads look for it. A program that handles none takes that for an error.
+//
 // A call that lets signals in which are blocked otherwise (ppoll(), sigsuspend()) needs more. If one of the program's and one of ours come at
 // once, its handler may have run, with all signals blocked, before ours comes: to where the call has failed, which ours would count, and the
 // call would be made again, and wait for a signal that has come. So ours are blocked round such a call, and open in it as the program's are.
@@ -21,6 +24,7 @@
 #include "identity/identity.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 #include "os/cpu_yield.hpp"
 #include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
@@ -52,7 +56,8 @@ bool call_cut_short(CallMark& since) {
   while (before.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
   const bool on_thread = before.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
   since = call_mark();
-  return (on_thread || since.klt != before.klt || since.ult != before.ult) && since.brought == before.brought;
+  const bool for_ours = on_thread || since.klt != before.klt || since.ult != before.ult || !program_may_handle();
+  return for_ours && since.brought == before.brought;
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "intercept/next.hpp"
 #include "klt/own_action.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 
 using namespace weft::rt;
 
@@ -17,6 +18,8 @@ namespace {
 
 using Handler = void (*)(int);
 using SetHandler = Handler(int, Handler) noexcept;
+
+constexpr int kMostSignals = 64;
 
 constinit Next<SignalAction> next_sigaction{"sigaction"};
 constinit Next<SetHandler> next_signal{"signal"}, next_bsd_signal{"bsd_signal"}, next_ssignal{"ssignal"};
@@ -29,6 +32,12 @@ constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
     next->get();
   }
   next_sigignore.get();
+  program_handlers_are_noted();
+}
+
+void note(int signal, Handler handler) noexcept {
+  const bool is_handler = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD && handler != SIG_ERR;
+  if (is_handler && signal > 0 && signal <= kMostSignals) program_sets_handler(signal);
 }
 
 Handler set_ours(int signal, Handler handler, int flags) noexcept {
@@ -52,6 +61,7 @@ Handler set_and_open(int signal, Handler handler) noexcept {
 }
 
 Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
+  note(signal, handler);
   return own_action_is_held(signal) && handler != SIG_ERR ? set_ours(signal, handler, flags) : next(signal, handler);
 }
 
@@ -64,6 +74,7 @@ constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NO
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
+  if (wanted != nullptr) note(signal, wanted->sa_handler);
   return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : next_sigaction.get()(signal, wanted, was);
 }
 
@@ -75,6 +86,7 @@ Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sy
 
 // SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-in.
 Handler sigset(int signal, Handler handler) noexcept {
+  note(signal, handler);
   if (signal == kStandIn && own_action_is_held(signal)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
   if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);

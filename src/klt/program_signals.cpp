@@ -1,5 +1,6 @@
 #include "klt/program_signals.hpp"
 
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "arch/system_call.hpp"
@@ -7,8 +8,20 @@
 
 namespace weft::rt {
 namespace {
+
 constinit std::atomic<bool> others_take{false};
-}
+
+enum class Handlers { kUnknown, kNone, kSome };
+constinit std::atomic<Handlers> handlers{Handlers::kUnknown};  // kSome for good: one may have taken itself away
+
+struct Action {  // as the kernel has it
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  uint64_t mask;
+};
+
+}  // namespace
 
 void change_signal_mask(Klt* self, uint64_t mask) noexcept {
   const uint64_t before = self->program_mask.load(std::memory_order_relaxed);
@@ -31,6 +44,27 @@ void others_take_signals(bool do_so) noexcept {
 void others_block(uint64_t mask) noexcept {
   constexpr uint64_t kNobodyCan = signal_bit(SIGKILL) | signal_bit(SIGSTOP);
   blocked_by_others.store(mask & signals_of_others() & ~kNobodyCan, std::memory_order_relaxed);
+}
+
+void program_handlers_are_noted() noexcept {
+  Handlers unknown = Handlers::kUnknown;
+  handlers.compare_exchange_strong(unknown, Handlers::kNone, std::memory_order_relaxed);
+}
+
+void program_sets_handler(int signal) noexcept {
+  if ((signal_bit(signal) & kFaultSignals) == 0) handlers.store(Handlers::kSome, std::memory_order_relaxed);
+}
+
+// The kernel is asked, too: handlers may be set past the C library.
+bool program_may_handle() noexcept {
+  if (handlers.load(std::memory_order_relaxed) != Handlers::kNone) return true;
+  for (uint64_t open = kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
+    Action now{};
+    system_call(SYS_rt_sigaction, __builtin_ctzll(open) + 1, 0, reinterpret_cast<long>(&now), sizeof now.mask);
+    const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN;
+    if (handled && !own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return true;
+  }
+  return false;
 }
 
 uint64_t signals_of_others() noexcept {

@@ -35,6 +35,13 @@ void others_take_signals(bool do_so) noexcept;
 void others_block(uint64_t mask) noexcept;
 extern std::atomic<uint64_t> blocked_by_others;
 
+// Whether a handler of the program's may run in the calling thread, as far as can be told: once it has set any, it may. Not for what comes of a
+// thread's own doing.
+bool program_may_handle() noexcept;
+// Of the functions by which programs set them (intercept/): they are there; one has been set, maybe by a child that shares our memory.
+void program_handlers_are_noted() noexcept;
+void program_sets_handler(int signal) noexcept;
+
 // With no identity on it, as long as it runs something.
 [[gnu::always_inline]] inline uint64_t mask_between(const Klt* self) noexcept {
   return self->native_mask | blocked_by_others.load(std::memory_order_relaxed);

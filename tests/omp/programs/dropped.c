@@ -1,0 +1,84 @@
+/* dropped.c: calls that wait go on where the process is sent what it does not handle, and end where a handler has run, also one that takes
+ * itself away. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kThreads = 4, kCalls = 20, kMilliseconds = 10 };
+
+static int over;
+static int set;
+
+static void* send(void* signal) {
+  while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+    CHECK(kill(getpid(), *(int*)signal) == 0);
+    usleep(500);
+  }
+  return NULL;
+}
+
+static void wait_for_nothing(void) {
+  struct epoll_event event;
+  PRAGMA(omp parallel num_threads(kThreads)) {
+    for (int i = 0; i < kCalls; ++i) {
+      const double begin = omp_get_wtime();
+      CHECK(epoll_wait(set, &event, 1, kMilliseconds) == 0);
+      CHECK(omp_get_wtime() - begin > (kMilliseconds - 1) / 1000.0);
+    }
+  }
+}
+
+static void is_sent(int signal) {
+  pthread_t sender;
+  over = 0;
+  CHECK(pthread_create(&sender, NULL, send, &signal) == 0);
+  wait_for_nothing();
+  __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+  CHECK(pthread_join(sender, NULL) == 0);
+}
+
+static void have_children(void) {
+  pid_t children[10];
+  for (int i = 0; i < 10; ++i) {
+    children[i] = fork();
+    if (children[i] == 0) {
+      usleep((useconds_t)(10000 * (i + 1)));
+      _exit(0);
+    }
+    CHECK(children[i] > 0);
+  }
+  wait_for_nothing();
+  for (int i = 0; i < 10; ++i) CHECK(waitpid(children[i], NULL, 0) == children[i]);
+}
+
+static int handled;
+
+static void once(int number) {
+  signal(number, SIG_DFL);
+  __atomic_store_n(&handled, 1, __ATOMIC_RELEASE);
+}
+
+static void a_handler_ends_it(void) {
+  struct epoll_event event;
+  CHECK(signal(SIGALRM, once) == SIG_DFL);
+  alarm(1);
+  while (!__atomic_load_n(&handled, __ATOMIC_ACQUIRE)) CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
+}
+
+int main(void) {
+  set = epoll_create1(0);
+  CHECK(set >= 0);
+  is_sent(SIGWINCH);
+  is_sent(SIGCONT);
+  have_children();
+  a_handler_ends_it();
+  return check_end();
+}
