@@ -1,0 +1,52 @@
+// affinity.cpp: pthread_setaffinity_np() of a runtime that nobody uses.
+//
+// Wheels bring a libgomp of their own under a name of its own, and it is loaded, though all find another runtime's functions before its
+// own. Where OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY says so, its constructor binds the thread that loads it, which is the main thread,
+// before that other runtime has asked the kernel for the machine: it would see a single CPU. So that call does nothing.
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstring>
+
+#include "intercept/next.hpp"
+
+namespace {
+
+constinit weft::rt::Next<int(pthread_t, size_t, const cpu_set_t*) noexcept> next_setaffinity{"pthread_setaffinity_np"};
+
+[[gnu::constructor]] void find_next() noexcept { next_setaffinity.get(); }
+
+// Null: none. Without the loader's lock where the C library can do that: any thread may call.
+const link_map* object_of(const void* address) noexcept {
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35
+  dl_find_object found;
+  return _dl_find_object(const_cast<void*>(address), &found) == 0 ? found.dlfo_link_map : nullptr;
+#else
+  Dl_info info;
+  link_map* map = nullptr;
+  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
+#endif
+}
+
+bool is_libgomp(const link_map& object) noexcept {
+  constexpr char kName[] = "libgomp";
+  const char* slash = std::strrchr(object.l_name, '/');
+  return std::strncmp(slash != nullptr ? slash + 1 : object.l_name, kName, sizeof kName - 1) == 0;
+}
+
+bool nobody_uses(const void* code) noexcept {
+  const link_map* object = object_of(code);
+  if (object == nullptr || !is_libgomp(*object)) return false;
+  const void* found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
+  return found != nullptr && object_of(found) != object;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t* cpus) noexcept {
+  return nobody_uses(__builtin_return_address(0)) ? 0 : next_setaffinity.get()(thread, size, cpus);
+}
+#pragma GCC visibility pop
