@@ -52,6 +52,7 @@ struct Spares {
   std::atomic<unsigned> count{0};
   std::atomic<unsigned> limit{2};
   std::atomic<unsigned> coming{0};  // not in `count`: they have yet to begin
+  std::atomic<unsigned> forked{0};  // KLTs that are kept as spares beyond the limit: see klt_has_forked()
 };
 constinit Spares spares;
 
@@ -68,10 +69,14 @@ constinit std::atomic<Klt*> initial_klt{nullptr};  // written by its own thread
 sigset_t mask_before;  // which signals the thread that initialised Weft had blocked then
 sigset_t first_mask;   // without ours: of each KLT
 
+unsigned most_spares() noexcept {
+  const size_t most = spares.limit.load(std::memory_order_relaxed) + spares.forked.load(std::memory_order_relaxed);
+  return static_cast<unsigned>(std::min(most, kMaxSpares));
+}
+
 // False: there are enough spares already.
 bool spares_put(Klt* klt) noexcept {
-  if (spares.count.fetch_add(1, std::memory_order_relaxed) >=
-      spares.limit.load(std::memory_order_relaxed)) {
+  if (spares.count.fetch_add(1, std::memory_order_relaxed) >= most_spares()) {
     spares.count.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
@@ -220,6 +225,7 @@ void* thread_main(void* arg) noexcept {
   preempt_klt_ends(self);
   overflow_remove_thread(self);
   klt_register_set(nullptr);
+  if (self->has_forked.exchange(false, std::memory_order_relaxed)) spares.forked.fetch_sub(1, std::memory_order_relaxed);
   list_ended(self);
   return nullptr;
 }
@@ -460,11 +466,23 @@ void klt_set_spare_limit(unsigned limit) noexcept {
 
 unsigned klt_spares() noexcept { return spares.count.load(std::memory_order_relaxed); }
 
+void klt_has_forked(Klt* klt) noexcept {
+  if (!klt->initial && !klt->has_forked.exchange(true, std::memory_order_relaxed)) {
+    spares.forked.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+unsigned klts_that_have_forked() noexcept { return spares.forked.load(std::memory_order_relaxed); }
+
 void klt_end_spare() noexcept {
-  Klt* klt = klt_try_acquire(kBindingUnknown);
-  if (klt == nullptr) return;
-  klt->state.store(KltState::kStopping, std::memory_order_release);
-  klt_wake(klt);
+  for (auto& slot : spares.slots) {
+    Klt* klt = slot.load(std::memory_order_acquire);  // see klt_try_acquire()
+    if (klt == nullptr || klt->has_forked.load(std::memory_order_relaxed)) continue;
+    if (!slot.compare_exchange_strong(klt, nullptr, std::memory_order_acquire)) continue;
+    spares.count.fetch_sub(1, std::memory_order_relaxed);
+    klt->state.store(KltState::kStopping, std::memory_order_release);
+    klt_wake(klt);
+    return;
+  }
 }
 
 void klt_stop_all() noexcept {
@@ -522,6 +540,8 @@ void klts_forget_all_but(Klt* keep) noexcept {
   for (auto& slot : spares.slots) slot.store(nullptr, std::memory_order_relaxed);
   spares.count.store(0, std::memory_order_relaxed);
   spares.coming.store(0, std::memory_order_relaxed);
+  spares.forked.store(0, std::memory_order_relaxed);
+  if (keep != nullptr) keep->has_forked.store(false, std::memory_order_relaxed);
   Klt* all = all_klts.head.exchange(nullptr, std::memory_order_relaxed);
   all_klts.ended = nullptr;
   while (Klt* klt = all) {

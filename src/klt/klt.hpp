@@ -144,6 +144,7 @@ struct Klt {
   CpuSet pulled_from;
   bool pulled = false;
   bool initial = false;       // the thread that initialised Weft
+  std::atomic<bool> has_forked{false};  // klt_has_forked()
   char* memory = nullptr;     // constant: its thread's stack, from the guard on; null: the initial KLT
   size_t memory_bytes = 0;    // constant
   pthread_t thread{};
@@ -270,8 +271,12 @@ void klt_wait_until_none_in(const void* object) noexcept;
 void klt_set_spare_limit(unsigned limit) noexcept;
 // How many there are.
 unsigned klt_spares() noexcept;
-// Ends one of them, if there is one.
+// Ends one of them, if there is one that has not forked.
 void klt_end_spare() noexcept;
+// A child of the process may want to be sent a signal when its parent ends (PR_SET_PDEATHSIG): that is the kernel thread which has forked.
+// From here on it does not end while the runtime runs, needed or not. Its own thread, or whoever has the gate closed.
+void klt_has_forked(Klt* klt) noexcept;
+unsigned klts_that_have_forked() noexcept;
 
 // Ends all spares. Precondition: every other KLT of Weft is a spare.
 void klt_stop_all() noexcept;

@@ -68,6 +68,7 @@ void after_fork_in_parent() noexcept {
     // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend.
     if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
   }
+  if (forking.self != nullptr) klt_has_forked(forking.self);
   runtime.setup.unlock();
   allow_preemption();
 }

@@ -43,6 +43,9 @@ unsigned spares_wanted() noexcept {
   return std::max(kept, runtime.active.load(std::memory_order_relaxed) + 1);
 }
 
+// Those that have forked stay besides.
+bool too_many_spares() noexcept { return klt_spares() > spares_wanted() + klts_that_have_forked(); }
+
 // Release, pairs with the acquire of whoever waits: the spare is in the list, a refusal is counted.
 void tell_round() noexcept {
   rounds.fetch_add(1, std::memory_order_release);
@@ -64,7 +67,7 @@ void make_spares() noexcept {
 // Those that nobody has needed for a while.
 void end_surplus() noexcept {
   gate_enter();
-  if (klt_spares() > spares_wanted()) klt_end_spare();
+  if (too_many_spares()) klt_end_spare();
   gate_leave();
 }
 
@@ -83,7 +86,7 @@ void* maker_main(void*) noexcept {
     outside_of_forks(preempt_start_metronome);
     if (block_look_for_deaf()) {
       futex_wait_for(wish, kNothing, kLookForDeafNs);
-    } else if (klt_spares() <= spares_wanted()) {
+    } else if (!too_many_spares()) {
       futex_wait(wish, kNothing);
     } else if (!futex_wait_for(wish, kNothing, kKeepNs)) {
       end_surplus();

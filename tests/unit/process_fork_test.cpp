@@ -1,5 +1,7 @@
 // fork() of the process from a ULT, wherever it runs: what the child has, and what stayed behind.
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -10,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "klt/klt.hpp"
 #include "os/cpu_set.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/forked_child.hpp"
+#include "weft/block.h"
 #include "weft/weft.hpp"
 
 namespace {
@@ -64,6 +68,47 @@ void use_and_restart() {
 
 class ProcessFork : public WorkersTest {};
 INSTANTIATE_TEST_SUITE_P(Workers, ProcessFork, kWorkerCounts);
+
+// Ends when the thread does that has forked it.
+pid_t fork_one_that_stays() {
+  int ready[2];
+  EXPECT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    static_cast<void>(write(ready[1], "x", 1));
+    for (;;) pause();
+  }
+  char got = 0;
+  EXPECT_EQ(read(ready[0], &got, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return child;
+}
+
+TEST_P(ProcessFork, AThreadThatHasForkedDoesNotEnd) {
+  constexpr size_t kChildren = 5;
+  std::vector<pid_t> children(kChildren);
+  std::atomic<size_t> next{0};
+  // Each on a thread of its own.
+  Call forks([&] {
+    children[next++] = fork_one_that_stays();
+    EXPECT_EQ(weft_blocking_begin(), WEFT_OK);
+    while (next < kChildren) usleep(1000);
+    weft_blocking_end();
+  });
+  std::vector<weft_unit_t> units;
+  for (size_t i = 0; i < kChildren; ++i) units.push_back(forks.ult());
+  ASSERT_EQ(weft_free_many(units.size(), units.data()), WEFT_OK);
+  // As when none has been needed for a while.
+  for (size_t i = 0; i < 10 * kChildren; ++i) weft::rt::klt_end_spare();
+  usleep(10'000);
+  for (const pid_t child : children) {
+    EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
+    EXPECT_EQ(kill(child, SIGKILL), 0);
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  }
+}
 
 TEST_P(ProcessFork, FromMain) {
   EXPECT_EQ(run_in_child(use_and_restart), 0);
