@@ -77,6 +77,16 @@ inline unsigned long runnable_threads() noexcept {
   return field != nullptr ? std::strtoul(field, nullptr, 10) : 0;
 }
 
+// How long all its CPUs together have had nothing to run, in hundredths of a second; 0: unknown. "43932.33 83213.07"
+inline uint64_t idle_of_machine() noexcept {
+  const ProcFile uptime("/proc/uptime");
+  const char* field = std::strchr(uptime.text, ' ');
+  if (field == nullptr) return 0;
+  char* end = nullptr;
+  const uint64_t seconds = std::strtoull(field + 1, &end, 10);
+  return seconds * 100 + (*end == '.' ? std::strtoull(end + 1, nullptr, 10) : 0);
+}
+
 // How many CPUs the machine has; 0: unknown. "0-3,6"
 inline unsigned long online_cpus() noexcept {
   const ProcFile online("/sys/devices/system/cpu/online");

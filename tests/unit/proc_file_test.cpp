@@ -12,6 +12,14 @@ TEST(ProcFiles, HowManyCpusThereAre) { EXPECT_EQ(online_cpus(), static_cast<unsi
 
 TEST(ProcFiles, WhoAsksRuns) { EXPECT_GE(runnable_threads(), 1u); }
 
+TEST(ProcFiles, HowLongTheMachineHasIdled) {
+  const uint64_t before = idle_of_machine();
+  usleep(50'000);
+  const uint64_t idle = idle_of_machine() - before;
+  EXPECT_GT(before, 0u);
+  EXPECT_LE(idle, online_cpus() * 1000);
+}
+
 TEST(ProcFiles, OneThatCannotBeRead) { EXPECT_STREQ(ProcFile("/proc/self/none").text, ""); }
 
 TEST(ProcFiles, AFileIsKnownUnderEachOfItsNumbers) {

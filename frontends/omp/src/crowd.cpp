@@ -5,6 +5,7 @@
 #include "icv.hpp"
 #include "keep.hpp"
 #include "os/clock.hpp"
+#include "os/proc_file.hpp"
 #include "runtime.hpp"
 #include "wait.hpp"
 #include "weft/preempt.h"
@@ -18,6 +19,8 @@ constinit Crowd crowd;
 constinit Parting parting;
 std::atomic<bool> is_one{false};
 std::atomic<uint64_t> used_cpu{0}, used_at{0};  // of the process, when the last window ended
+std::atomic<uint64_t> idle_before{0};           // of the machine, then
+std::atomic<unsigned long> cpus_of_machine{0};  // 0: not asked yet
 
 // Of two who change it at once the last one to look has the workers do what is true.
 void change_to(bool now) {
@@ -31,12 +34,25 @@ void change_to(bool now) {
   } while (is_one.load(std::memory_order_seq_cst) != done);
 }
 
-// Since it was called last.
+bool all_cpus_are_ours() {
+  unsigned long all = cpus_of_machine.load(std::memory_order_relaxed);
+  if (all == 0) cpus_of_machine.store(all = rt::online_cpus(), std::memory_order_relaxed);
+  return static_cast<unsigned long>(device().share) == all;
+}
+
+// Since it was called last: of the CPUs that are ours, by whomever. Of some of the machine's only what we use ourselves is known.
 unsigned busy_of_1000(uint64_t now_ns) {
+  constexpr uint64_t kHundredth = 10'000'000;
   const uint64_t cpu = rt::clock_read(CLOCK_PROCESS_CPUTIME_ID);
   const uint64_t used = cpu - used_cpu.exchange(cpu, std::memory_order_relaxed);
-  const uint64_t had = (now_ns - used_at.exchange(now_ns, std::memory_order_relaxed)) * static_cast<uint64_t>(device().share);
-  return static_cast<unsigned>(used * 1000 / std::max<uint64_t>(had, 1));
+  const uint64_t time = now_ns - used_at.exchange(now_ns, std::memory_order_relaxed);
+  const uint64_t had = std::max<uint64_t>(time * static_cast<uint64_t>(device().share), 1);
+  const auto by_us = static_cast<unsigned>(used * 1000 / had);
+  if (!all_cpus_are_ours()) return by_us;
+  const uint64_t now_idle = rt::idle_of_machine();
+  const uint64_t idle = (now_idle - idle_before.exchange(now_idle, std::memory_order_relaxed)) * kHundredth;
+  const auto by_all = static_cast<unsigned>(1000 - std::min(idle, had) * 1000 / had);
+  return now_idle != 0 ? std::max(by_us, by_all) : by_us;
 }
 
 // Several members may come to one worker, and each may spin for another one.

@@ -13,7 +13,8 @@
 // threads to a CPU: each CPU has something to run, so the kernel moves nobody. In parts whoever is spun for has a CPU to itself, and its
 // threads wait for nobody's but its own.
 // Where CPUs idle, since one root has more to do than another one, or they take turns, parts are given up, and tried again later, each
-// time after twice as long. That is seen in the CPU time that the process has used.
+// time after twice as long. That is seen in the CPU time that the process has used, and, where all of the machine's CPUs are ours, in how long
+// these have had nothing to run: other processes use them, too. (Where they are not, who shares them with others is taken to leave them idle.)
 // Rejected: asking the kernel who shares a CPU with whom (each region would have to); idle workers that look under SCHED_IDLE, and so
 // have a CPU only if nobody wants it (who is not privileged cannot leave that policy again).
 #pragma once
