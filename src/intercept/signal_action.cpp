@@ -32,7 +32,8 @@ constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
     next->get();
   }
   next_sigignore.get();
-  program_handlers_are_noted();
+  // Behind the C library, after a dlopen(), these are not called: then there may be handlers of which nobody knows.
+  if (dlsym(RTLD_DEFAULT, "sigaction") != reinterpret_cast<void*>(next_sigaction.get())) program_handlers_are_noted();
 }
 
 void note(int signal, Handler handler) noexcept {
