@@ -8,9 +8,9 @@
 // return TIMEOUT then; one that lies in the past only tries. WEFT_NEVER waits without end.
 //
 // Context of all functions, unless they say so: any; a tasklet may not wait: CONTEXT, where it would have to, and
-// in each wait for a condition. A main scheduler's code blocks its worker. Cancellation does not end a wait. Errors of all: INVALID (null, not
-// initialised). Who was let through may destroy the object at once, also while the call that let it through
-// has not returned.
+// in each wait for a condition. A main scheduler's code blocks its worker. Cancellation does not end a wait.
+// Errors of all: INVALID (null, not initialised). Who was let through may destroy the object at once, also while
+// the call that let it through has not returned.
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H
 

@@ -200,8 +200,8 @@ WEFT_API int weft_ult_create_many(size_t n, weft_fn fn, void* args, size_t strid
 // Waits until the unit has terminated. A fresh unit may be run right here, on the caller's stack.
 // Joining one that has terminated is OK, also a second time.
 // Context: ULT, scheduler, KLT. Suspends (a KLT blocks; a main scheduler blocks its worker).
-// Errors: INVALID (null), UNINITIALIZED, SELF, INVALID (freed, detached, or the primary ULT), JOINED (somebody else
-// is joining it just now; of two that begin at the very same moment one may wait for ever instead, which
+// Errors: INVALID (null), UNINITIALIZED, SELF, INVALID (freed, detached, or the primary ULT), JOINED (somebody
+// else is joining it just now; of two that begin at the very same moment one may wait for ever instead, which
 // debug builds detect), CONTEXT (from a tasklet, also where the unit has terminated), FORKED (a
 // forked child, and the unit stayed behind in the parent).
 WEFT_API int weft_join(weft_unit_t unit);
