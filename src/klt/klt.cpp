@@ -148,9 +148,10 @@ void init_on_thread(Klt* klt) noexcept {
   klt->exceptions = exceptions_of_thread();
   klt->thread_pointer = thread_pointer();
   klt->own.store(&weft_rt_own, std::memory_order_release);
-  klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   klt->signal_mask = klt->native_mask = klts_signal_mask();
   klt->program_mask.store(signal_mask_here(), std::memory_order_relaxed);  // more, if it has nothing to run yet
+  // Release, pairs with own_signal_send(): whoever has its number looks at its masks.
+  klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);

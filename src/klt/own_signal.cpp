@@ -320,7 +320,7 @@ void own_signal_stand_ins_come(Klt* self) noexcept {
 }
 
 Sent own_signal_send(Klt* klt, int number, int code) noexcept {
-  const int tid = klt->tid.load(std::memory_order_relaxed);
+  const int tid = klt->tid.load(std::memory_order_acquire);
   const long process = system_call(SYS_getpid, 0, 0, 0, 0);
   if (tid == 0 || number == 0) return Sent::kItself;  // nobody is there, or wants it
   siginfo_t info{};
