@@ -6,14 +6,13 @@
 #include "inspect/modules.hpp"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "inspect/loaded.hpp"
+#include "os/elf_file.hpp"
 #include "os/peek.hpp"
 
 namespace weft::rt {
@@ -60,111 +59,28 @@ bool module_at(uintptr_t address, Module& module) noexcept {
 
 namespace {
 
-class File {
- public:
-  explicit File(const char* path) noexcept : fd_(open(path, O_RDONLY | O_CLOEXEC)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  // What was read, which is less at the end of the file.
-  size_t read_at(uint64_t offset, void* to, size_t bytes) const noexcept {
-    if (fd_ < 0) return 0;
-    const ssize_t n = pread(fd_, to, bytes, static_cast<off_t>(offset));
-    return n > 0 ? static_cast<size_t>(n) : 0;
-  }
-  template <class T>
-  bool read_at(uint64_t offset, T& to) const noexcept {
-    return read_at(offset, &to, sizeof to) == sizeof to;
-  }
-
- private:
-  int fd_;
-};
-
-// Where the head of the file has been loaded; null: nowhere. Not `low`: of a program with a gap between its segments the loader names
-// the one that has the address.
-const void* loaded_head(const File& file, const Module& module) noexcept {
-  ElfW(Ehdr) head;
-  if (!file.read_at(0, head)) return nullptr;
-  ElfW(Phdr) segment;
-  for (unsigned i = 0; i < head.e_phnum && file.read_at(head.e_phoff + i * sizeof segment, segment); ++i) {
-    if (segment.p_type == PT_LOAD && segment.p_offset == 0) return reinterpret_cast<const void*>(module.bias + segment.p_vaddr);
-  }
-  return nullptr;
-}
-
-// Whether the file is what was loaded: it may have been replaced since. The head has the build id too.
-bool is_loaded_file(const File& file, const Module& module) noexcept {
-  constexpr size_t kHead = 1024;
-  unsigned char in_file[kHead];
-  unsigned char in_memory[kHead];
-  const void* head = loaded_head(file, module);
-  return head != nullptr && file.read_at(0, in_file, kHead) == kHead && peek(head, in_memory, kHead) &&
-         std::memcmp(in_file, in_memory, kHead) == 0;
-}
-
-struct SymbolTable {
-  ElfW(Shdr) symbols{};
-  ElfW(Shdr) names{};
-};
-
-// The full table; of a stripped file the one for the loader.
-bool find_table(const File& file, SymbolTable& table) noexcept {
-  ElfW(Ehdr) head;
-  if (!file.read_at(0, head) || std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  const auto section = [&](unsigned index, ElfW(Shdr)& to) {
-    return index < head.e_shnum && file.read_at(head.e_shoff + index * sizeof to, to);
-  };
-  bool found = false;
-  ElfW(Shdr) at;
-  for (unsigned i = 0; i < head.e_shnum && section(i, at); ++i) {
-    if (at.sh_type != SHT_SYMTAB && (at.sh_type != SHT_DYNSYM || found)) continue;
-    if (!section(at.sh_link, table.names)) continue;
-    table.symbols = at;
-    found = true;
-    if (at.sh_type == SHT_SYMTAB) break;
-  }
-  return found;
-}
-
 // The symbol that covers the address; else, of those without a size, the nearest below it.
-bool find_symbol(const File& file, const SymbolTable& table, uintptr_t at, ElfW(Sym)& best) noexcept {
-  ElfW(Sym) some[64];
+bool find_symbol(const ElfFile& file, const SymbolTable& table, uintptr_t at, ElfW(Sym)& best) noexcept {
   bool found = false;
-  const uint64_t end = table.symbols.sh_offset + table.symbols.sh_size;
-  for (uint64_t from = table.symbols.sh_offset; from + sizeof some[0] <= end;) {
-    const size_t most = std::min<uint64_t>(sizeof some, end - from) / sizeof some[0];
-    const size_t count = file.read_at(from, some, most * sizeof some[0]) / sizeof some[0];
-    if (count == 0) break;
-    from += count * sizeof some[0];
-    for (size_t i = 0; i < count; ++i) {
-      const ElfW(Sym)& symbol = some[i];
-      const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-      if ((type != STT_FUNC && type != STT_NOTYPE) || symbol.st_shndx == SHN_UNDEF) continue;
-      if (at < symbol.st_value) continue;
-      const bool covers = at - symbol.st_value < symbol.st_size;
-      if (covers && type == STT_FUNC) {
-        best = symbol;
-        return true;
-      }
-      if (symbol.st_size == 0 && (!found || symbol.st_value > best.st_value)) {
-        best = symbol;
-        found = true;
-      }
-    }
-  }
+  for_each_symbol(file, table, [&](const ElfW(Sym)& symbol) {
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    if ((type != STT_FUNC && type != STT_NOTYPE) || symbol.st_shndx == SHN_UNDEF || at < symbol.st_value) return false;
+    const bool covers = at - symbol.st_value < symbol.st_size && type == STT_FUNC;
+    if (!covers && (symbol.st_size != 0 || (found && symbol.st_value <= best.st_value))) return false;
+    best = symbol;
+    found = true;
+    return covers;
+  });
   return found;
 }
 
 Symbol look_up(uintptr_t address, const Module& module) noexcept {
   Symbol symbol;
-  const File file(module.path);
+  const ElfFile file(module.path);
   SymbolTable table;
   ElfW(Sym) found{};
   const uintptr_t at = address - module.bias;
-  if (!is_loaded_file(file, module) || !find_table(file, table) || !find_symbol(file, table, at, found)) {
+  if (!is_loaded(file, module.bias) || !find_table(file, table) || !find_symbol(file, table, at, found)) {
     return symbol;
   }
   file.read_at(table.names.sh_offset + found.st_name, symbol.name, sizeof symbol.name - 1);
