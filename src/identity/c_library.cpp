@@ -1,16 +1,17 @@
 #include "identity/c_library.hpp"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "arch/klt_register.hpp"
 #include "arch/thread_pointer.hpp"
+#include "identity/private_symbols.hpp"
 #include "os/peek.hpp"
 
 extern "C" int __cxa_thread_atexit_impl(void (*destructor)(void*), void* object, void* dso_symbol);
@@ -27,9 +28,11 @@ struct Field {
   uint32_t bits, count, offset;
 };
 
+PrivateSymbols symbols;
+
 template <class T>
 T find(const char* name) noexcept {
-  T found = reinterpret_cast<T>(dlsym(RTLD_DEFAULT, name));
+  T found = reinterpret_cast<T>(const_cast<void*>(symbols.find(name)));
   if (found == nullptr && c_library.lacks == nullptr) c_library.lacks = name;
   return found;
 }
@@ -192,7 +195,16 @@ void find_stack() noexcept {
   if (other.low == before.low + less && other.size == before.size - less) c_library.stack = found;
 }
 
+// For people.
+void tell_what_lacks() noexcept {
+  static char text[128];
+  if (c_library.lacks == nullptr) return;
+  std::snprintf(text, sizeof text, "the C library lacks %s, by which debuggers know its threads", c_library.lacks);
+  c_library.lacks = text;
+}
+
 bool is_asked = false;
+const char* lacked = nullptr;  // constant once the library is loaded
 
 // All that takes the loader's lock: dlsym(), and so does the registration of a destructor.
 void ask_loader() noexcept {
@@ -202,23 +214,32 @@ void ask_loader() noexcept {
   if (const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread")) thread_bytes = *bytes;
   find_keys();
   if (c_library.lacks == nullptr) find_modules();
+  symbols.forget();
   if (c_library.lacks == nullptr) find_tls_destructors();
+  tell_what_lacks();
   is_asked = true;
 }
 
 // When this library is loaded: later, whoever has that lock may be waiting for an identity, for which it is asked (a region in the
 // constructor of a library that is loaded by dlopen()). A program that is linked statically loads none, and has no such names.
 [[gnu::constructor]] void ask_loader_early() noexcept {
-  if (getauxval(AT_BASE) != 0) ask_loader();
+  if (getauxval(AT_BASE) == 0) return;
+  ask_loader();
+  lacked = c_library.lacks;
 }
 
 }  // namespace
+
+const char* c_library_lacked() noexcept { return lacked; }
 
 const CLibrary& c_library_find() noexcept {
   static bool found = false;  // not before all is: a forked child may begin again
   if (found) return c_library;
   ask_loader();
-  if (c_library.lacks == nullptr) find_stack();
+  if (c_library.lacks == nullptr) {
+    find_stack();
+    tell_what_lacks();
+  }
   c_library.on_klt = klt_register_flag();
   c_library.error = from_thread_pointer(&errno);
   found = true;

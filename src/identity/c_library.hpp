@@ -1,6 +1,6 @@
 // c_library.hpp: what must be known of the C library's threads to use their control blocks again.
 //
-// glibc describes its own records for debuggers, by exported symbols (_thread_db_...): where they are is read from there.
+// glibc describes its own records for debuggers, by symbols (_thread_db_...): where they are is read from there.
 #pragma once
 
 #include <cstddef>
@@ -68,6 +68,8 @@ inline void* const kNoBlock = reinterpret_cast<void*>(-1);
 const CLibrary& c_library_find() noexcept;
 // What has been found.
 extern CLibrary c_library;
+// What was found to be lacking when this library was loaded; null: nothing so far.
+const char* c_library_lacked() noexcept;
 
 // The slot of a module; an empty one if there is none of that number.
 TlsSlot tls_slot(size_t module) noexcept;

@@ -187,7 +187,8 @@ void lender_ready(Identity* identity) noexcept {
 
 const char* identity_unsupported() noexcept {
   if (const char* why = san::no_identities()) return why;
-  return pool.lacks.load(std::memory_order_relaxed);
+  const char* lacks = pool.lacks.load(std::memory_order_relaxed);
+  return lacks != nullptr ? lacks : c_library_lacked();
 }
 
 void identity_set_most(unsigned most) noexcept { pool.most = most; }

@@ -31,7 +31,11 @@ void warn_once(std::atomic<bool>& said, const char* what, int error) {
 weft_identity_t wanted_identity() {
   static const bool possible = [] {
     weft_identity_info_t info;
-    return weft_identity_info(&info) == WEFT_OK && info.why_not == nullptr;
+    if (weft_identity_info(&info) != WEFT_OK) return false;
+    if (info.why_not != nullptr && device().identity == IdentityWish::kOwn) {
+      std::fprintf(stderr, "weft: OpenMP: threads share thread-local variables with others on their worker: %s\n", info.why_not);
+    }
+    return info.why_not == nullptr;
   }();
   return device().identity == IdentityWish::kOwn && possible ? WEFT_IDENTITY_OWN : WEFT_IDENTITY_WORKER;
 }
