@@ -66,7 +66,16 @@ siginfo_t queued(int signal, const sigval value) noexcept {
   return info;
 }
 
+// What the C library keeps to itself nobody sends.
+bool is_reserved(int signal) noexcept { return signal >= __SIGRTMIN && signal < SIGRTMIN; }
+
 // What the C library does where it knows the kernel's number of a thread.
+int send_to_calling_klt(int signal) noexcept {
+  const int before = errno;
+  const int error = syscall(SYS_tgkill, getpid(), gettid(), signal) == 0 ? 0 : errno;
+  errno = before;
+  return error;
+}
 int queue_to_calling_klt(siginfo_t& info) noexcept {
   const int before = errno;
   const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), info.si_signo, &info) == 0 ? 0 : errno;
@@ -134,12 +143,13 @@ int raise(int signal) noexcept {
   return send_to_itself(signal, [&] { return next_raise.get()(signal); });
 }
 
-// To the calling one, the C library asks the kernel for the thread's number; elsewhere it would take the lender's.
+// The C library would take the number of the lender; to the calling thread only before glibc 2.34.
 int pthread_kill(pthread_t thread, int signal) noexcept {
-  if (is_calling(thread)) return send_to_itself(signal, [&] { return next_kill.get()(thread, signal); });
-  if (signal == 0) return next_kill.get()(thread, signal);
   Identity* identity = identity_of(thread);
-  return identity != nullptr ? unit_signal_send(*identity, signal) : next_kill.get()(thread, signal);
+  if (identity == nullptr || signal == 0) return next_kill.get()(thread, signal);
+  if (is_reserved(signal)) return EINVAL;
+  if (!is_calling(thread)) return unit_signal_send(*identity, signal);
+  return send_to_itself(signal, [&] { return send_to_calling_klt(signal); });
 }
 
 int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept {

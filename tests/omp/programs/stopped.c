@@ -143,6 +143,7 @@ static void in_a_call(int flags) {
 static void* refused(void* arg) {
   CHECK(pthread_kill(main_thread, 0) == 0);
   CHECK(pthread_kill(main_thread, 1000) == EINVAL);
+  CHECK(pthread_kill(main_thread, SIGRTMIN - 1) == EINVAL && pthread_kill(pthread_self(), SIGRTMIN - 1) == EINVAL);
   CHECK(pthread_cancel(main_thread) == ENOTSUP);
   return arg;
 }
