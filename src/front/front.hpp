@@ -4,6 +4,7 @@
 // Contexts as in weft.h. Nothing here checks handles: a front-end has.
 #pragma once
 
+#include <link.h>
 #include <signal.h>
 
 #include <cstddef>
@@ -57,6 +58,8 @@ WEFT_API void will_adopt();
 WEFT_API void leave_unwinder();
 // For where that has failed.
 WEFT_API void load_unwinder();
+// The program or library that has this code; null: nothing that the loader knows. Async-signal-safe; takes none of the loader's locks.
+WEFT_API const link_map* object_of(const void* code);
 
 // How often weft_blocking_set_mode() has been called; and what it does for `auto`, unless it has been called since, or the mode is on.
 // The second may wait for the kernel: by a thread that carries no worker. Error: UNSUPPORTED: the system does not grant it.

@@ -38,49 +38,54 @@ bool for_each_segment(uintptr_t segments, unsigned count, Visit&& visit) noexcep
   return true;
 }
 
-void remember(const link_map* map, uintptr_t bias, uintptr_t segments, unsigned count) noexcept {
+bool describe(const link_map* map, uintptr_t bias, uintptr_t segments, unsigned count, Object& object) noexcept {
   Loaded loaded;
   loaded.map = map;
   loaded.bias = bias;
   loaded.low = UINTPTR_MAX;
-  if (!for_each_segment(segments, count, [&](const ElfW(Phdr)& segment) {
-        if (segment.p_type == PT_GNU_EH_FRAME) loaded.unwind_table = bias + segment.p_vaddr;
-        if (segment.p_type != PT_LOAD) return;
-        loaded.low = std::min(loaded.low, bias + segment.p_vaddr);
-        loaded.high = std::max(loaded.high, bias + segment.p_vaddr + segment.p_memsz);
-      })) {
-    return;
-  }
-  if (loaded.low < loaded.high && object_count < kMostObjects) objects[object_count++] = {loaded, segments, count};
+  const bool known = for_each_segment(segments, count, [&](const ElfW(Phdr)& segment) {
+    if (segment.p_type == PT_GNU_EH_FRAME) loaded.unwind_table = bias + segment.p_vaddr;
+    if (segment.p_type != PT_LOAD) return;
+    loaded.low = std::min(loaded.low, bias + segment.p_vaddr);
+    loaded.high = std::max(loaded.high, bias + segment.p_vaddr + segment.p_memsz);
+  });
+  object = {loaded, segments, count};
+  return known && loaded.low < loaded.high;
 }
 
-// What the kernel has loaded tells where its program headers are; of a library the file's head lies where it begins.
-void read_list() noexcept {
+// visit(object): true: that was the last one. What the kernel has loaded tells where its program headers are; of a library the file's head lies
+// where it begins.
+template <class Visit>
+void for_each_object(Visit&& visit) noexcept {
   const auto segments = static_cast<uintptr_t>(getauxval(AT_PHDR));
   const auto count = static_cast<unsigned>(getauxval(AT_PHNUM));
   const link_map* map = _r_debug.r_map;
+  Object object;
   if (map == nullptr) {
     uintptr_t bias = 0;
     for_each_segment(segments, count, [&](const ElfW(Phdr)& each) {
       if (each.p_type == PT_PHDR) bias = segments - each.p_vaddr;
     });
-    remember(nullptr, bias, segments, count);
+    if (describe(nullptr, bias, segments, count, object)) visit(object);
   }
   for (size_t i = 0; map != nullptr && i < kMostObjects; ++i) {
     const Peek<link_map> copy(map);
     if (!copy) return;
+    bool known = false;
     if (i == 0) {
-      remember(map, copy->l_addr, segments, count);
+      known = describe(map, copy->l_addr, segments, count, object);
     } else if (const Peek<ElfW(Ehdr)> head(reinterpret_cast<const ElfW(Ehdr)*>(copy->l_addr));
                head && std::memcmp(head->e_ident, ELFMAG, SELFMAG) == 0) {
-      remember(map, copy->l_addr, copy->l_addr + head->e_phoff, head->e_phnum);
+      known = describe(map, copy->l_addr, copy->l_addr + head->e_phoff, head->e_phnum, object);
     }
+    if (known && visit(static_cast<const Object&>(object))) return;
     map = copy->l_next;
   }
 }
 
 // Others may lie in its gaps.
 bool has(const Object& object, uintptr_t address) noexcept {
+  if (address < object.loaded.low || address >= object.loaded.high) return false;
   bool found = false;
   for_each_segment(object.segments, object.count, [&](const ElfW(Phdr)& segment) {
     const uintptr_t from = object.loaded.bias + segment.p_vaddr;
@@ -92,19 +97,34 @@ bool has(const Object& object, uintptr_t address) noexcept {
 }  // namespace
 
 bool loaded_in_list(uintptr_t address, Loaded& loaded) noexcept {
-  if (object_count == 0) read_list();
+  if (object_count == 0) {
+    for_each_object([](const Object& object) {
+      objects[object_count++] = object;
+      return object_count == kMostObjects;
+    });
+  }
   for (const Object* each = objects; each != objects + object_count; ++each) {
-    if (address < each->loaded.low || address >= each->loaded.high || !has(*each, address)) continue;
+    if (!has(*each, address)) continue;
     loaded = each->loaded;
     return true;
   }
   return false;
 }
 
+bool loaded_in_list_now(uintptr_t address, Loaded& loaded) noexcept {
+  bool found = false;
+  for_each_object([&](const Object& object) {
+    found = has(object, address);
+    if (found) loaded = object.loaded;
+    return found;
+  });
+  return found;
+}
+
 void loaded_forget() noexcept { object_count = 0; }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35
-bool loaded_at(uintptr_t address, Loaded& loaded) noexcept {
+bool loaded_now(uintptr_t address, Loaded& loaded) noexcept {
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
   loaded.low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
@@ -117,7 +137,9 @@ bool loaded_at(uintptr_t address, Loaded& loaded) noexcept {
   loaded.bias = map->l_addr;
   return true;
 }
+bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_now(address, loaded); }
 #else
+bool loaded_now(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list_now(address, loaded); }
 bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list(address, loaded); }
 #endif
 

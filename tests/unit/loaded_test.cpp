@@ -49,8 +49,13 @@ void expect_same(Look* look, uintptr_t address, const Object& object) {
 }
 
 class LoadedTest : public testing::TestWithParam<Look*> {};
-INSTANTIATE_TEST_SUITE_P(Ways, LoadedTest, testing::Values(loaded_at, loaded_in_list),
-                         [](const auto& way) { return way.param == loaded_at ? "AsIs" : "List"; });
+INSTANTIATE_TEST_SUITE_P(Ways, LoadedTest, testing::Values(loaded_at, loaded_now, loaded_in_list, loaded_in_list_now),
+                         [](const auto& way) {
+                           return way.param == loaded_at        ? "AsIs"
+                                  : way.param == loaded_now     ? "Now"
+                                  : way.param == loaded_in_list ? "List"
+                                                                : "ListNow";
+                         });
 
 TEST_P(LoadedTest, EachIsFoundByItsFirstCode) {
   loaded_forget();

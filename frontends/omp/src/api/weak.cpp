@@ -6,11 +6,9 @@
 // has begun without one.
 //
 // The object is that of the return address. Rejected: dladdr(), dlsym() and dl_iterate_phdr(). They take locks of the loader's, which
-// somebody may have who waits for this thread (src/intercept/README.md); _dl_find_object(), of the unwinder's, takes none. Where the C
-// library has no such function, everybody is told of regions.
+// somebody may have who waits for this thread (src/intercept/README.md).
 #include "api/weak.hpp"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -18,10 +16,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "front/front.hpp"
+
 namespace weft::omp {
 namespace {
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
 constexpr const char* kRuntimes[] = {"libgomp", "libomp", "libiomp5", "libweft_omp", "libnvomp"};
 
 // What the loader has of an object.
@@ -89,37 +88,29 @@ int look_at(dl_phdr_info* module, size_t, void*) {
   return 0;
 }
 
-// By name, so that an older C library than that of the build does for the rest. Null besides where the program has begun with a runtime:
-// one that somebody needs who is loaded later is shown to him alone.
-constinit decltype(&_dl_find_object) find_object = nullptr;
+// Not where the program has begun with a runtime: one that somebody needs who is loaded later is shown to him alone.
+constinit bool some_find_none = false;
 
-[[gnu::constructor]] void look_who_needs_us() {
-  if (dl_iterate_phdr(look_at, nullptr) != 0) return;
-  find_object = reinterpret_cast<decltype(find_object)>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-}
+[[gnu::constructor]] void look_who_needs_us() { some_find_none = dl_iterate_phdr(look_at, nullptr) == 0; }
 
 bool find_out(const void* return_address) {
-  dl_find_object found{};
+  const link_map* map = front::object_of(return_address);
+  if (map == nullptr) return false;
   // The caller runs there, so it stays while we look.
-  if (find_object(const_cast<void*>(return_address), &found) != 0 || found.dlfo_link_map == nullptr) return false;
-  const Object object(found.dlfo_link_map->l_ld, found.dlfo_link_map->l_addr);
+  const Object object(map->l_ld, map->l_addr);
   return !object.needs_runtime() && object.refers_weakly("omp_in_parallel");
 }
-#else
-constexpr void* find_object = nullptr;
-bool find_out(const void*) { return false; }
-#endif
 
 // Return addresses, shifted, with the answer as the last bit: each is a whole by itself. They are not forgotten when an object goes.
 // Another one that comes to its place is mistaken for it only if a call of its own returns to the same byte, as in the same library
 // loaded again.
-constexpr size_t kAnswers = 16;
+constexpr size_t kAnswers = 256;
 constinit std::atomic<uintptr_t> answers[kAnswers] = {};
 
 }  // namespace
 
 bool called_without_runtime(const void* return_address) {
-  if (find_object == nullptr) return false;
+  if (!some_find_none) return false;
   const auto address = reinterpret_cast<uintptr_t>(return_address);
   std::atomic<uintptr_t>& slot = answers[address % kAnswers];
   const uintptr_t known = slot.load(std::memory_order_relaxed);
