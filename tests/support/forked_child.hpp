@@ -4,6 +4,7 @@
 // stay in it. It ends with its parent: one that hangs does not outlive a test that was killed.
 #pragma once
 
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -89,29 +90,34 @@ inline int run_in_child(const std::function<void()>& f) {
 // and the thread stays after f until join(). What f does meanwhile must not allocate.
 class SteadyThread {
  public:
-  explicit SteadyThread(std::function<void()> f)
-      : thread_([this, f = std::move(f)] {
-          begun_ = true;
-          f();
-          done_ = true;
-          end_.wait(false);
-        }) {
+  explicit SteadyThread(std::function<void()> f) {
+    sem_init(&end_, 0, 0);
+    thread_ = std::thread([this, f = std::move(f)] {
+      begun_ = true;
+      f();
+      done_ = true;
+      while (sem_wait(&end_) != 0) continue;
+    });
     while (!begun_) weft_yield();
   }
   SteadyThread(const SteadyThread&) = delete;
   SteadyThread& operator=(const SteadyThread&) = delete;
-  ~SteadyThread() { join(); }
+  ~SteadyThread() {
+    join();
+    sem_destroy(&end_);
+  }
   bool done() const { return done_; }
   // By a ULT, which lets others run until f has returned. Precondition: nobody forks any more.
   void join() {
     while (!done_) weft_yield();
-    end_ = true;
-    end_.notify_one();
-    if (thread_.joinable()) thread_.join();
+    if (!thread_.joinable()) return;
+    sem_post(&end_);
+    thread_.join();
   }
 
  private:
-  std::atomic<bool> begun_{false}, done_{false}, end_{false};
+  std::atomic<bool> begun_{false}, done_{false};
+  sem_t end_;
   std::thread thread_;
 };
 

@@ -798,7 +798,7 @@ void ask_for_what_is_refused(const char* rung) {
 }
 
 TEST(BlockingRefused, ARungThatWasAskedForIsTold) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(ask_for_what_is_refused("perf"), testing::ExitedWithCode(1),
               "WEFT_BLOCKING_RUNG=perf is not granted, and `proc` .*kernel.perf_event_paranoid");
   EXPECT_EXIT(ask_for_what_is_refused("bpf"), testing::ExitedWithCode(1),

@@ -140,7 +140,7 @@ testing::Matcher<const std::string&> reports(int wanted) { return testing::MakeM
 
 class Deadlock : public testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
 };
 
 void expect_silence(void (*hang)()) {

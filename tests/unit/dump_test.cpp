@@ -301,7 +301,7 @@ void dump_a_waiter_under_the_filter() {
 }
 
 TEST(DumpUnderAFilter, OfSystemCallsReadsItsMemoryAnotherWay) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(dump_a_waiter_under_the_filter(), testing::ExitedWithCode(WEFT_OK),
               "\"waiter\": blocked, waits for an event(.|\n)*dumped_waits_innermost(.|\n)*end of dump");
 }
@@ -346,7 +346,7 @@ TEST_F(Dump, Errors) {
 
 class DumpSignal : public testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
 };
 
 // Every worker spins, main too; the signal comes from outside.

@@ -286,7 +286,7 @@ TEST(HugeUnits, SlabsAreHugePages) {
 class HugeRuntimeTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
     ASSERT_EQ(setenv("WEFT_HUGE_PAGES", GetParam(), 1), 0);
   }
   void TearDown() override { unsetenv("WEFT_HUGE_PAGES"); }

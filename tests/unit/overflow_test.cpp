@@ -38,7 +38,7 @@ void run_and_overflow(const weft_unit_attr_t* attr, weft_fn fn = overflow) {
 
 class Overflow : public testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void SetUp() override { testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
 };
 
 TEST_F(Overflow, NamesTheUltItsStackAndTheRemedy) {
