@@ -316,14 +316,17 @@ WEFT_ON_LENDER void take_for_process(Identity& identity, int signal) noexcept {
 
 // ---- for the main thread, seen elsewhere ----------------------------------------------------------------
 
-WEFT_ON_LENDER void take_passed(Identity& identity) noexcept {
-  if (passed.to.load(std::memory_order_relaxed) != &identity) return;
-  for (uint64_t all = passed.there.exchange(0, std::memory_order_acquire); all != 0; all &= all - 1) {
-    const int signal = __builtin_ctzll(all) + 1;
+// True: there may be more, which have come while one was waited for.
+WEFT_ON_LENDER bool take_passed(Identity& identity) noexcept {
+  if (passed.to.load(std::memory_order_relaxed) != &identity) return false;
+  const uint64_t all = passed.there.exchange(0, std::memory_order_acquire);
+  for (uint64_t rest = all; rest != 0; rest &= rest - 1) {
+    const int signal = __builtin_ctzll(rest) + 1;
     identity.info = passed.infos[signal - 1];
     passed.claimed.fetch_and(~signal_bit(signal), std::memory_order_release);
     take_for_process(identity, signal);
   }
+  return all != 0;
 }
 
 // True: the lender has something to look at.
@@ -480,7 +483,7 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   if (identity.waker != kNoTimer && identity.tid == process()) passed.to.store(&identity, std::memory_order_release);
   for (;;) {
     deliver_sent(identity);
-    take_passed(identity);
+    if (take_passed(identity)) continue;
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
     if (signal > 0) take_for_process(identity, static_cast<int>(signal));
