@@ -9,14 +9,25 @@
 #include "os/elf_file.hpp"
 
 namespace weft::rt {
+namespace {
+
+// Not by dlopen(), of which the linker warns in each program that is linked statically.
+const link_map* thread_library() noexcept {
+  constexpr char kName[] = "libpthread.so";
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    const char* slash = std::strrchr(map->l_name, '/');
+    if (std::strncmp(slash != nullptr ? slash + 1 : map->l_name, kName, sizeof kName - 1) == 0) return map;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 void PrivateSymbols::read_table() noexcept {
-  void* library = dlopen("libpthread.so.0", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return;
-  const auto* map = static_cast<const link_map*>(library);
+  const link_map* map = thread_library();
+  if (map == nullptr) return;
   const ElfFile file(map->l_name);
   bias_ = map->l_addr;
-  dlclose(library);  // it stays: it is not we who have loaded it
   SymbolTable table;
   if (!is_loaded(file, bias_) || !find_table(file, table)) return;
   const size_t bytes = table.names.sh_size;

@@ -14,7 +14,8 @@ namespace weft::rt {
 
 class PrivateSymbols {
  public:
-  // Null: there is no such name. Takes the loader's lock; and memory, where it is not exported.
+  // Null: there is no such name. While this library is loaded: it takes the loader's lock, and, where the name is not exported, looks at its list
+  // and takes memory.
   const void* find(const char* name) noexcept;
   // Nothing more is asked for.
   void forget() noexcept;
