@@ -4,6 +4,7 @@
 // rethrows it (of a detached thread: std::terminate()); and a thread can be given attributes.
 #pragma once
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -224,7 +225,7 @@ inline thread::id this_thread_id() noexcept {
   constexpr std::uint64_t kKernelThread = std::uint64_t{1} << 63;
   const weft_unit_t self = weft_self();
   return thread::id(self != nullptr ? weft_unit_id(self)
-                                    : kKernelThread | static_cast<std::uint64_t>(::gettid()));
+                                    : kKernelThread | static_cast<std::uint64_t>(::syscall(SYS_gettid)));
 }
 
 namespace this_thread {

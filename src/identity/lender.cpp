@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <linux/rseq.h>
 #include <signal.h>
-#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,6 +21,7 @@
 #include "arch/thread_pointer.hpp"
 #include "identity/set_id.hpp"
 #include "klt/klt.hpp"
+#include "os/signal_frame.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
@@ -61,7 +61,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint64_t lender_b
 namespace {
 
 // For its frames, and a handler's. Nothing that is set up at the first call: a fork may come meanwhile.
-size_t lenders_room() noexcept { return std::max(kLendersFrames, getauxval(AT_MINSIGSTKSZ) + kHandlersFrames); }
+size_t lenders_room() noexcept { return std::max(kLendersFrames, signal_frame_bytes() + kHandlersFrames); }
 
 // Below the room for its own frames.
 char* top_for_ult(const void* frame) noexcept {
@@ -76,7 +76,7 @@ void* lender_main(void* memory) noexcept {
   Identity identity{};
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
-  identity.tid = gettid();
+  identity.tid = static_cast<int>(syscall(SYS_gettid));
   identity.memory = static_cast<Stack*>(memory);
   stack_part(identity.stack, *identity.memory, top_for_ult(__builtin_frame_address(0)));
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);

@@ -20,10 +20,10 @@ constinit Next<int(pthread_mutex_t*, const timespec*) noexcept> next_timedlock{"
 constinit Next<int(pthread_mutex_t*, clockid_t, const timespec*) noexcept> next_clocklock{"pthread_mutex_clocklock"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_lock.get();
-  next_trylock.get();
-  next_timedlock.get();
-  next_clocklock.get();
+  next_lock.find();
+  next_trylock.find();
+  next_timedlock.find();
+  next_clocklock.find();
 }
 
 bool inherits_priority(const pthread_mutex_t* mutex) noexcept {

@@ -14,23 +14,26 @@ class Next {
  public:
   constexpr explicit Next(const char* name) noexcept : name_(name) {}
 
-  // Async-signal-safe after the first time, which takes the loader's lock.
+  // Takes the loader's lock. An older C library may lack what no program has called there.
+  [[gnu::cold]] void find() noexcept {
+    void* symbol = dlsym(RTLD_NEXT, name_);
+    // Where the C library comes first: see README.md.
+    if (symbol == nullptr) symbol = dlsym(RTLD_DEFAULT, name_);
+    found_.store(reinterpret_cast<Function*>(symbol), std::memory_order_relaxed);
+  }
+  // Async-signal-safe once it has been found.
   Function* get() noexcept {
     Function* found = known();
     return __builtin_expect(found != nullptr, 1) ? found : look();
   }
-  // Null before the first time.
+  // Null before that.
   Function* known() const noexcept { return found_.load(std::memory_order_relaxed); }
 
  private:
   [[gnu::noinline, gnu::cold]] Function* look() noexcept {
-    void* symbol = dlsym(RTLD_NEXT, name_);
-    // Where the C library comes first: see README.md.
-    if (symbol == nullptr) symbol = dlsym(RTLD_DEFAULT, name_);
-    auto* found = reinterpret_cast<Function*>(symbol);
-    WEFT_CHECK(found != nullptr && "the C library lacks a function of POSIX threads");
-    found_.store(found, std::memory_order_relaxed);
-    return found;
+    find();
+    WEFT_CHECK(known() != nullptr && "the C library lacks a function of POSIX threads");
+    return known();
   }
 
   const char* name_;

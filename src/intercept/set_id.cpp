@@ -24,16 +24,16 @@ constinit Next<int(size_t, const gid_t*) noexcept> next_setgroups{"setgroups"};
 constinit Next<int(const char*, gid_t)> next_initgroups{"initgroups"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_setuid.get();
-  next_seteuid.get();
-  next_setgid.get();
-  next_setegid.get();
-  next_setreuid.get();
-  next_setregid.get();
-  next_setresuid.get();
-  next_setresgid.get();
-  next_setgroups.get();
-  next_initgroups.get();
+  next_setuid.find();
+  next_seteuid.find();
+  next_setgid.find();
+  next_setegid.find();
+  next_setreuid.find();
+  next_setregid.find();
+  next_setresuid.find();
+  next_setresgid.find();
+  next_setgroups.find();
+  next_initgroups.find();
 }
 
 struct Outcome {

@@ -27,11 +27,11 @@ constinit Next<SetHandler> next_sysv_signal{"sysv_signal"}, next_sysv_signal_too
 constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_sigaction.get();
+  next_sigaction.find();
   for (Next<SetHandler>* next : {&next_signal, &next_bsd_signal, &next_ssignal, &next_sysv_signal, &next_sysv_signal_too, &next_sigset}) {
     next->get();
   }
-  next_sigignore.get();
+  next_sigignore.find();
   // Behind the C library, after a dlopen(), these are not called: then there may be handlers of which nobody knows.
   if (dlsym(RTLD_DEFAULT, "sigaction") != reinterpret_cast<void*>(next_sigaction.get())) program_handlers_are_noted();
 }

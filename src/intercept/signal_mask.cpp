@@ -21,8 +21,8 @@ using Function = int(int, const sigset_t*, sigset_t*) noexcept;
 constinit Next<Function> next_pthread_sigmask{"pthread_sigmask"}, next_sigprocmask{"sigprocmask"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_pthread_sigmask.get();
-  next_sigprocmask.get();
+  next_pthread_sigmask.find();
+  next_sigprocmask.find();
 }
 
 uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {

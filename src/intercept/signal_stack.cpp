@@ -14,7 +14,7 @@ namespace {
 
 constinit Next<int(const stack_t*, stack_t*) noexcept> next_sigaltstack{"sigaltstack"};
 
-[[gnu::constructor]] void find_next() noexcept { next_sigaltstack.get(); }
+[[gnu::constructor]] void find_next() noexcept { next_sigaltstack.find(); }
 
 constexpr int kKinds = static_cast<int>(~(1u << 31));  // without SS_AUTODISARM
 constexpr size_t kLeast = 2048;                        // the kernel's

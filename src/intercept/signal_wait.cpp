@@ -21,10 +21,10 @@ constinit Next<int(const sigset_t*, siginfo_t*, const timespec*)> next_sigtimedw
 constinit Next<int(sigset_t*) noexcept> next_sigpending{"sigpending"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_sigwait.get();
-  next_sigwaitinfo.get();
-  next_sigtimedwait.get();
-  next_sigpending.get();
+  next_sigwait.find();
+  next_sigwaitinfo.find();
+  next_sigtimedwait.find();
+  next_sigpending.find();
 }
 
 Identity* identity_of_caller() noexcept { return klt_register_valid() ? identity_of(pthread_self()) : nullptr; }

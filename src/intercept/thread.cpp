@@ -36,18 +36,18 @@ constinit Next<int(pthread_t, char*, size_t) noexcept> next_getname{"pthread_get
 constinit Next<void(void*)> next_exit{"pthread_exit"};
 
 [[gnu::constructor]] void find_next() noexcept {
-  next_raise.get();
-  next_kill.get();
-  next_sigqueue.get();
-  next_cancel.get();
-  next_detach.get();
-  next_join.get();
-  next_tryjoin.get();
-  next_timedjoin.get();
-  next_clockjoin.get();
-  next_setname.get();
-  next_getname.get();
-  next_exit.get();
+  next_raise.find();
+  next_kill.find();
+  next_sigqueue.find();
+  next_cancel.find();
+  next_detach.find();
+  next_join.find();
+  next_tryjoin.find();
+  next_timedjoin.find();
+  next_clockjoin.find();
+  next_setname.find();
+  next_getname.find();
+  next_exit.find();
 }
 
 // A ULT's, also of one that has been a thread of the program's.
@@ -72,13 +72,13 @@ bool is_reserved(int signal) noexcept { return signal >= __SIGRTMIN && signal < 
 // What the C library does where it knows the kernel's number of a thread.
 int send_to_calling_klt(int signal) noexcept {
   const int before = errno;
-  const int error = syscall(SYS_tgkill, getpid(), gettid(), signal) == 0 ? 0 : errno;
+  const int error = syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal) == 0 ? 0 : errno;
   errno = before;
   return error;
 }
 int queue_to_calling_klt(siginfo_t& info) noexcept {
   const int before = errno;
-  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, gettid(), info.si_signo, &info) == 0 ? 0 : errno;
+  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, syscall(SYS_gettid), info.si_signo, &info) == 0 ? 0 : errno;
   errno = before;
   return error;
 }

@@ -1,11 +1,12 @@
 #include "os/cpu_set.hpp"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+
+#include "os/get_cpu.hpp"
 
 namespace weft::rt {
 
@@ -27,7 +28,8 @@ int set_affinity(const CpuSet& cpus, int tid) {
 
 int cpu_now() {
   unsigned cpu = 0;
-  return ::getcpu(&cpu, nullptr) == 0 ? static_cast<int>(cpu) : -1;
+  unsigned node = 0;
+  return get_cpu(cpu, node) ? static_cast<int>(cpu) : -1;
 }
 
 }  // namespace weft::rt

@@ -1,9 +1,10 @@
 #include "os/numa.hpp"
 
 #include <linux/mempolicy.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "os/get_cpu.hpp"
 
 namespace weft::rt {
 namespace {
@@ -16,7 +17,7 @@ constexpr int kBits = 8 * sizeof(unsigned long);
 unsigned current_node() noexcept {
   unsigned cpu = 0;
   unsigned node = 0;
-  return getcpu(&cpu, &node) == 0 ? node % kNodes : 0;
+  return get_cpu(cpu, node) ? node % kNodes : 0;
 }
 
 PreferNode::PreferNode(int node) noexcept {

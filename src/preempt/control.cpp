@@ -1,5 +1,4 @@
 // control.cpp: whether there are ticks, and the functions of the C interface.
-#include <sys/auxv.h>
 #include <time.h>
 
 #include <cstdio>
@@ -8,6 +7,7 @@
 #include "klt/guard.hpp"
 #include "klt/no_preemption.hpp"
 #include "os/kernel_timer.hpp"
+#include "os/signal_frame.hpp"
 #include "preempt/preempt.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
@@ -96,7 +96,7 @@ void preempt_start(const Options& options) noexcept {
 void preempt_pools_say() noexcept { preempt_settings.pools_say.store(true, std::memory_order_relaxed); }
 
 size_t preempt_stack_room() noexcept {
-  return preempt_off() ? 0 : getauxval(AT_MINSIGSTKSZ) + kHandlerRoom;
+  return preempt_off() ? 0 : signal_frame_bytes() + kHandlerRoom;
 }
 
 void preempt_stop() noexcept { preempt_mode.store(PreemptMode::Off, std::memory_order_seq_cst); }

@@ -70,7 +70,7 @@ void publish(void* adoption_arg) noexcept {
 void describe_identity(Identity& identity) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
-  identity.tid = gettid();
+  identity.tid = static_cast<int>(syscall(SYS_gettid));
   identity.adopted = true;
   identity.waker = own_signal_courier_timer(identity.tid);
   identity.fresh = false;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <weft/sync.h>
@@ -34,7 +35,7 @@ static void on_signal(int signal, siginfo_t* info, void* context) {
   (void)context;
   atomic_store(&handled_value, info->si_code == SI_QUEUE ? info->si_value.sival_int : 0);
   atomic_store(&handled_by, pthread_self());
-  atomic_store(&handled_on, gettid());
+  atomic_store(&handled_on, syscall(SYS_gettid));
 }
 
 static void set_handler(void) {
@@ -50,13 +51,13 @@ static void signal_myself(void) {
   const union sigval value = {.sival_int = 17};
   atomic_store(&handled_on, 0);
   CHECK(made->kill(pthread_self(), SIGUSR1) == 0);
-  CHECK(atomic_load(&handled_on) == gettid());
+  CHECK(atomic_load(&handled_on) == syscall(SYS_gettid));
   atomic_store(&handled_on, 0);
   CHECK(made->queue(pthread_self(), SIGUSR1, value) == 0);
-  CHECK(atomic_load(&handled_on) == gettid() && atomic_load(&handled_value) == 17);
+  CHECK(atomic_load(&handled_on) == syscall(SYS_gettid) && atomic_load(&handled_value) == 17);
   atomic_store(&handled_on, 0);
   CHECK(raise(SIGUSR1) == 0);
-  CHECK(atomic_load(&handled_on) == gettid());
+  CHECK(atomic_load(&handled_on) == syscall(SYS_gettid));
   CHECK(made->kill(pthread_self(), 12345) == EINVAL);
 }
 
@@ -152,7 +153,7 @@ static void threads_notice_nothing(void) {
   CHECK(made->kill(thread, 0) == 0);
   CHECK(made->kill(thread, SIGUSR1) == 0);
   while (atomic_load(&handled_on) == 0) usleep(100);
-  CHECK(atomic_load(&handled_on) != gettid());
+  CHECK(atomic_load(&handled_on) != syscall(SYS_gettid));
   CHECK(made->setname(thread, "other") == 0);
   CHECK(made->getname(thread, name, sizeof name) == 0 && strcmp(name, "other") == 0);
   CHECK(made->tryjoin(thread, &result) == EBUSY);

@@ -1,5 +1,6 @@
 // OMP_AFFINITY_FORMAT: fields, names, widths.
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "affinity.hpp"
@@ -25,7 +26,7 @@ TEST_F(OmpAffinityFormat, LettersAndNames) {
   EXPECT_EQ(text("%{thread_num} of %{num_threads} at %{nesting_level}"), "3 of 4 at 1");
   EXPECT_EQ(text("%t/%T %{team_num}/%{num_teams}"), "0/1 0/1");
   EXPECT_EQ(text("%P"), std::to_string(getpid()));
-  EXPECT_EQ(text("%i"), std::to_string(gettid()));
+  EXPECT_EQ(text("%i"), std::to_string(syscall(SYS_gettid)));
   EXPECT_EQ(text("100%%"), "100%");
   EXPECT_EQ(text("%x %{what}"), "undefined undefined");
   EXPECT_EQ(text(""), "");

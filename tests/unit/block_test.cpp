@@ -501,7 +501,7 @@ void units_of_the_other_worker_run(bool from_before) {
   std::atomic<int> thread{0};
   std::atomic<bool> may_block{!from_before};
   Call blocks([&] {
-    thread = gettid();
+    thread = static_cast<int>(syscall(SYS_gettid));
     while (!may_block.load(std::memory_order_relaxed)) asm volatile("");
     pipe.get();
   });
@@ -733,7 +733,7 @@ TEST_P(BlockingLate, WhoSleepsAlreadyIsSeen) {
   others_run_while_ults_block(
       workers(),
       [&](unsigned i) {
-        threads[i] = gettid();
+        threads[i] = static_cast<int>(syscall(SYS_gettid));
         EXPECT_EQ(pipes[i].get(), 'x');
       },
       [&](unsigned i) { pipes[i].put(); });
@@ -821,7 +821,7 @@ TEST(BlockingWatch, ANumberThatAnotherThreadHadBefore) {
   Pipe pipe;
   std::atomic<int> number{0}, gets{0};
   std::thread thread([&] {
-    number = gettid();
+    number = static_cast<int>(syscall(SYS_gettid));
     for (int i = 0; i < 2; ++i, ++gets) pipe.get();
   });
   while (number == 0) std::this_thread::yield();

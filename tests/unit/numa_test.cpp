@@ -28,7 +28,7 @@ int policy() {
 int node_here() {
   unsigned cpu = 0;
   unsigned node = 0;
-  EXPECT_EQ(getcpu(&cpu, &node), 0);
+  EXPECT_EQ(syscall(SYS_getcpu, &cpu, &node, nullptr), 0);
   return static_cast<int>(node);
 }
 

@@ -322,7 +322,7 @@ TEST_P(Preempt, ManyTicksAtOnceNeedNoMoreStackThanOne) {
       sigemptyset(&ticks);
       sigaddset(&ticks, signal);
       weft::rt::set_signal_mask(SIG_BLOCK, &ticks, &before);
-      for (unsigned k = 0; k < kTicks; ++k) syscall(SYS_tgkill, getpid(), gettid(), signal);
+      for (unsigned k = 0; k < kTicks; ++k) syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
       weft::rt::set_signal_mask(SIG_SETMASK, &before, nullptr);
       spin_for(milliseconds(2));
     }));

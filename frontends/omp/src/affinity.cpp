@@ -1,5 +1,6 @@
 #include "affinity.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,7 +64,7 @@ std::string text_of(char letter, const Member* member) {
     case 'a': return std::to_string(ancestor_num(member));
     case 'H': return host_name();
     case 'P': return std::to_string(::getpid());
-    case 'i': return std::to_string(::gettid());
+    case 'i': return std::to_string(::syscall(SYS_gettid));
     case 'A': return text_of_cpus(cpus_of(member));
     default: return "undefined";
   }

@@ -10,24 +10,19 @@
 
 #include <cstring>
 
+#include "inspect/loaded.hpp"
 #include "intercept/next.hpp"
 
 namespace {
 
 constinit weft::rt::Next<int(pthread_t, size_t, const cpu_set_t*) noexcept> next_setaffinity{"pthread_setaffinity_np"};
 
-[[gnu::constructor]] void find_next() noexcept { next_setaffinity.get(); }
+[[gnu::constructor]] void find_next() noexcept { next_setaffinity.find(); }
 
-// Null: none. Without the loader's lock where the C library can do that: any thread may call.
+// Null: none. Without the loader's lock: any thread may call.
 const link_map* object_of(const void* address) noexcept {
-#ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35
-  dl_find_object found;
-  return _dl_find_object(const_cast<void*>(address), &found) == 0 ? found.dlfo_link_map : nullptr;
-#else
-  Dl_info info;
-  link_map* map = nullptr;
-  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
-#endif
+  weft::rt::Loaded loaded;
+  return weft::rt::loaded_now(reinterpret_cast<uintptr_t>(address), loaded) ? loaded.map : nullptr;
 }
 
 bool is_libgomp(const link_map& object) noexcept {

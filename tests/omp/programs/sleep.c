@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { kThreads = 6, kRounds = 20 };
@@ -113,7 +114,7 @@ static int interrupted(void) {
   int seen = 0;
   for (int i = 0; i < 10 && !seen; ++i) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
-    event._sigev_un._tid = gettid();
+    event._sigev_un._tid = syscall(SYS_gettid);
     timer_t timer;
     timer_create(CLOCK_MONOTONIC, &event, &timer);
     const struct itimerspec soon = {{0, 50000000}, {0, 50000000}};
