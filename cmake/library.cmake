@@ -28,13 +28,6 @@ else()
                  "pointers only")
 endif()
 
-include(CheckCXXSymbolExists)
-check_cxx_symbol_exists(_dl_find_object dlfcn.h WEFT_HAVE_DL_FIND_OBJECT)  # for the library's age
-if(NOT WEFT_HAVE_DL_FIND_OBJECT)
-  message(WARNING "weft: with a GNU C library before 2.35 OpenMP programs that handle signals do not run as they should: "
-                  "docs/install.md")
-endif()
-
 # Whom switches and stacks are told of. Only Valgrind's header is needed, and nothing at run time.
 set(WEFT_TOLD ${WEFT_SANITIZE})
 check_include_file_cxx(valgrind/valgrind.h WEFT_HAVE_VALGRIND)
