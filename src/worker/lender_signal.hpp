@@ -36,7 +36,7 @@
 // that waits until its ULT has taken one goes on accepting others (Passed).
 // Rejected: to block there what the main thread has open. What such a thread sends itself by its kernel's number would stay pending.
 //
-// tests/model/lender_signal.pml is this, but for what is passed on.
+// tests/model/lender_signal.pml is this, and passed_signal.pml what is passed on.
 #pragma once
 
 #include "identity/identity.hpp"
