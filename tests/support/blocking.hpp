@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "support/runtime_fixture.hpp"
 
@@ -80,5 +82,41 @@ class Pipe {
  private:
   int ends_[2];
 };
+
+// It never comes to Weft by itself, and what it waits for is done by a ULT that another one is in the way of. Before that it may have come back
+// for moments, so many times.
+template <class F>
+weft_blocking_info_t who_comes_back_and_spins(F&& spin_until_set, int moments) {
+  Pipe pipe, question, answer;
+  std::atomic<bool> done{false}, reading{false};
+  std::thread answerer([&] {
+    for (int i = 0; i < moments; ++i) {
+      question.get();
+      answer.put();
+    }
+  });
+  Call back([&] {
+    for (int i = 0; i < moments; ++i) {
+      question.put();
+      answer.get();
+    }
+    reading = true;
+    pipe.get();
+    spin_until_set(done);
+  });
+  weft_unit_t first = back.ult();
+  while (!reading) weft_yield();
+  Call other([&] {
+    pipe.put();
+    const uint64_t end = weft_after(10'000'000'000);
+    while (blocking_info().stopped == 0 && weft_now() < end) asm volatile("");
+    done = true;
+  });
+  weft_unit_t second = other.ult();
+  EXPECT_TRUE(ok(weft_free(&second)));
+  EXPECT_TRUE(ok(weft_free(&first)));
+  answerer.join();
+  return blocking_info();
+}
 
 }  // namespace weft_test

@@ -350,43 +350,12 @@ TEST_P(Blocking, ALargeWriteIsNotCutShort) {
   EXPECT_TRUE(ok(weft_free_many(2, units)));
 }
 
-// It never comes to Weft by itself, and what it waits for is done by a ULT that another one is in the way of. Before that it may have come back
-// for moments, so many times.
+// How soon: block_timing_test.cpp.
 template <class F>
 void come_back_and_spin(F&& spin_until_set, int moments = 0) {
-  Pipe pipe, question, answer;
-  std::atomic<bool> done{false}, reading{false};
-  std::thread answerer([&] {
-    for (int i = 0; i < moments; ++i) {
-      question.get();
-      answer.put();
-    }
-  });
-  Call back([&] {
-    for (int i = 0; i < moments; ++i) {
-      question.put();
-      answer.get();
-    }
-    reading = true;
-    pipe.get();
-    spin_until_set(done);
-  });
-  weft_unit_t first = back.ult();
-  while (!reading) weft_yield();
-  Call other([&] {
-    pipe.put();
-    const uint64_t end = weft_after(10'000'000'000);
-    while (blocking_info().stopped == 0 && weft_now() < end) asm volatile("");
-    done = true;
-  });
-  weft_unit_t second = other.ult();
-  EXPECT_TRUE(ok(weft_free(&second)));
-  EXPECT_TRUE(ok(weft_free(&first)));
-  answerer.join();
-  const weft_blocking_info_t info = blocking_info();
+  const weft_blocking_info_t info = who_comes_back_and_spins(spin_until_set, moments);
   EXPECT_GE(info.hand_overs, 1u);
   EXPECT_GE(info.stopped, 1u);
-  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), moments == 0 ? 5'000'000u : 50'000'000u);
 }
 
 TEST_P(Blocking, WhoComesBackIsStopped) {

@@ -113,6 +113,25 @@ TEST_P(BlockingAlone, BesideOthersWhoKeepTheCoreBusy) {
   EXPECT_LT(times[kRounds / 2], 300'000'000u);
 }
 
+// What comes back without a worker, and computes, has the core of one that has.
+TEST_P(BlockingAlone, WhoComesBackIsStoppedSoon) {
+  if (weft::rt::san::kSignalsComeLate) return;
+  const auto spin = [](const std::atomic<bool>& done) {
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+  };
+  const weft_blocking_info_t info = who_comes_back_and_spins(spin, 0);
+  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 5'000'000u);
+}
+
+TEST_P(BlockingAlone, WhoHasComeBackForMomentsIsStoppedSoon) {
+  if (weft::rt::san::kSignalsComeLate) return;
+  const auto spin = [](const std::atomic<bool>& done) {
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+  };
+  const weft_blocking_info_t info = who_comes_back_and_spins(spin, 200);
+  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 50'000'000u);
+}
+
 // Ten ULTs compute for longer than the shortest grace after each read, and never come to Weft by themselves. Where each
 // stop finds that the worker's carrier sleeps as well, the graces grow.
 TEST_P(BlockingAlone, WhoIsInNobodysWayIsSeldomStopped) {
