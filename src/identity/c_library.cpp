@@ -28,7 +28,7 @@ struct Field {
   uint32_t bits, count, offset;
 };
 
-PrivateSymbols symbols;
+constinit PrivateSymbols symbols;
 
 template <class T>
 T find(const char* name) noexcept {
