@@ -100,10 +100,7 @@ void will_adopt() { others_take_signals(true); }
 int adopt_caller(weft_pool_t home) { return rt::adopt_caller(from_handle(home)); }
 void leave_unwinder() { inspect_leaves_unwinder(keeper_ask); }
 void load_unwinder() { unwind_prepare(); }
-const link_map* object_of(const void* code) {
-  Loaded loaded;
-  return loaded_now(reinterpret_cast<uintptr_t>(code), loaded) ? loaded.map : nullptr;
-}
+const link_map* object_of(const void* code) { return loaded_object(code); }
 uint32_t blocking_settings_made() { return block_settings_made(); }
 int begin_awareness(uint32_t settings_made) { return block_begin_auto(settings_made); }
 

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -111,20 +112,22 @@ bool loaded_in_list(uintptr_t address, Loaded& loaded) noexcept {
   return false;
 }
 
-bool loaded_in_list_now(uintptr_t address, Loaded& loaded) noexcept {
-  bool found = false;
+const link_map* loaded_object_in_list(const void* address) noexcept {
+  const int error = errno;
+  const link_map* found = nullptr;
   for_each_object([&](const Object& object) {
-    found = has(object, address);
-    if (found) loaded = object.loaded;
-    return found;
+    const bool here = has(object, reinterpret_cast<uintptr_t>(address));
+    if (here) found = object.loaded.map;
+    return here;
   });
+  errno = error;
   return found;
 }
 
 void loaded_forget() noexcept { object_count = 0; }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35
-bool loaded_now(uintptr_t address, Loaded& loaded) noexcept {
+bool loaded_at(uintptr_t address, Loaded& loaded) noexcept {
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
   loaded.low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
@@ -137,9 +140,12 @@ bool loaded_now(uintptr_t address, Loaded& loaded) noexcept {
   loaded.bias = map->l_addr;
   return true;
 }
-bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_now(address, loaded); }
+const link_map* loaded_object(const void* address) noexcept {
+  dl_find_object found;
+  return _dl_find_object(const_cast<void*>(address), &found) == 0 ? found.dlfo_link_map : nullptr;
+}
 #else
-bool loaded_now(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list_now(address, loaded); }
+const link_map* loaded_object(const void* address) noexcept { return loaded_object_in_list(address); }
 bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list(address, loaded); }
 #endif
 

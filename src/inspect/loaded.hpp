@@ -17,13 +17,14 @@ struct Loaded {
 
 // False: nothing that was loaded. Async-signal-safe; one caller at a time.
 bool loaded_at(uintptr_t address, Loaded& loaded) noexcept;
-// Any number of callers; where the C library has no _dl_find_object() it takes some 0.1 ms.
-bool loaded_now(uintptr_t address, Loaded& loaded) noexcept;
-
-// The two as they are without that function, from the loader's list. For the first it is read once, and then remembered: what is loaded
+// The same from the loader's list, where the C library has no _dl_find_object(). It is read once, and then remembered: what is loaded
 // later is not found before loaded_forget().
 bool loaded_in_list(uintptr_t address, Loaded& loaded) noexcept;
-bool loaded_in_list_now(uintptr_t address, Loaded& loaded) noexcept;
 void loaded_forget() noexcept;
+
+// Which of them alone; null: none. Async-signal-safe, any number of callers at a time.
+const link_map* loaded_object(const void* address) noexcept;
+// The same from that list, which takes some 0.1 ms each time.
+const link_map* loaded_object_in_list(const void* address) noexcept;
 
 }  // namespace weft::rt

@@ -19,12 +19,6 @@ constinit weft::rt::Next<int(pthread_t, size_t, const cpu_set_t*) noexcept> next
 
 [[gnu::constructor]] void find_next() noexcept { next_setaffinity.find(); }
 
-// Null: none. Without the loader's lock: any thread may call.
-const link_map* object_of(const void* address) noexcept {
-  weft::rt::Loaded loaded;
-  return weft::rt::loaded_now(reinterpret_cast<uintptr_t>(address), loaded) ? loaded.map : nullptr;
-}
-
 bool is_libgomp(const link_map& object) noexcept {
   constexpr char kName[] = "libgomp";
   const char* slash = std::strrchr(object.l_name, '/');
@@ -32,10 +26,10 @@ bool is_libgomp(const link_map& object) noexcept {
 }
 
 bool nobody_uses(const void* code) noexcept {
-  const link_map* object = object_of(code);
+  const link_map* object = weft::rt::loaded_object(code);
   if (object == nullptr || !is_libgomp(*object)) return false;
   const void* found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-  return found != nullptr && object_of(found) != object;
+  return found != nullptr && weft::rt::loaded_object(found) != object;
 }
 
 }  // namespace
