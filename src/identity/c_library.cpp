@@ -1,5 +1,6 @@
 #include "identity/c_library.hpp"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -28,11 +29,13 @@ struct Field {
   uint32_t bits, count, offset;
 };
 
-constinit PrivateSymbols symbols;
+constinit PrivateSymbols of_threads{"libpthread.so"};
 
 template <class T>
 T find(const char* name) noexcept {
-  T found = reinterpret_cast<T>(const_cast<void*>(symbols.find(name)));
+  const void* symbol = dlsym(RTLD_DEFAULT, name);
+  if (symbol == nullptr) symbol = of_threads.find(name);
+  T found = reinterpret_cast<T>(const_cast<void*>(symbol));
   if (found == nullptr && c_library.lacks == nullptr) c_library.lacks = name;
   return found;
 }
@@ -214,7 +217,7 @@ void ask_loader() noexcept {
   if (const auto* bytes = find<const uint32_t*>("_thread_db_sizeof_pthread")) thread_bytes = *bytes;
   find_keys();
   if (c_library.lacks == nullptr) find_modules();
-  symbols.forget();
+  of_threads.forget();
   if (c_library.lacks == nullptr) find_tls_destructors();
   tell_what_lacks();
   is_asked = true;

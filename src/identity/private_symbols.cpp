@@ -1,7 +1,5 @@
 #include "identity/private_symbols.hpp"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <new>
 #include <utility>
@@ -12,11 +10,10 @@ namespace weft::rt {
 namespace {
 
 // Not by dlopen(), of which the linker warns in each program that is linked statically.
-const link_map* thread_library() noexcept {
-  constexpr char kName[] = "libpthread.so";
+const link_map* find_library(const char* name) noexcept {
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
     const char* slash = std::strrchr(map->l_name, '/');
-    if (std::strncmp(slash != nullptr ? slash + 1 : map->l_name, kName, sizeof kName - 1) == 0) return map;
+    if (std::strncmp(slash != nullptr ? slash + 1 : map->l_name, name, std::strlen(name)) == 0) return map;
   }
   return nullptr;
 }
@@ -24,7 +21,7 @@ const link_map* thread_library() noexcept {
 }  // namespace
 
 void PrivateSymbols::read_table() noexcept {
-  const link_map* map = thread_library();
+  const link_map* map = find_library(library_);
   if (map == nullptr) return;
   const ElfFile file(map->l_name);
   bias_ = map->l_addr;
@@ -42,7 +39,6 @@ void PrivateSymbols::read_table() noexcept {
 }
 
 const void* PrivateSymbols::find(const char* name) noexcept {
-  if (const void* exported = dlsym(RTLD_DEFAULT, name)) return exported;
   if (!std::exchange(is_read_, true)) read_table();
   for (size_t i = 0; i < count_; ++i) {
     if (std::strcmp(names_.get() + symbols_[i].st_name, name) == 0) return reinterpret_cast<const void*>(bias_ + symbols_[i].st_value);

@@ -1,7 +1,7 @@
-// private_symbols.hpp: what the C library names for debuggers only.
+// private_symbols.hpp: names of a library that it does not export: its full symbol table, where it has been left that.
 //
-// It is exported since glibc 2.34. Before that libpthread.so.0 has it in its full symbol table, which distributions leave it, since
-// libthread_db needs that too.
+// What glibc tells debuggers of its threads it exports since 2.34. Before that libpthread.so.0 has it in that table, which distributions leave
+// it, since libthread_db needs it too.
 #pragma once
 
 #include <link.h>
@@ -14,8 +14,9 @@ namespace weft::rt {
 
 class PrivateSymbols {
  public:
-  // Null: there is no such name. While this library is loaded: it takes the loader's lock, and, where the name is not exported, looks at its list
-  // and takes memory.
+  // `library`: how the name of its file begins.
+  constexpr explicit PrivateSymbols(const char* library) noexcept : library_(library) {}
+  // Null: there is no such name. While our own library is loaded: it looks at the loader's list. Takes memory.
   const void* find(const char* name) noexcept;
   // Nothing more is asked for.
   void forget() noexcept;
@@ -23,6 +24,7 @@ class PrivateSymbols {
  private:
   void read_table() noexcept;
 
+  const char* library_;
   bool is_read_ = false;
   uintptr_t bias_ = 0;  // from where the library was linked to be to where it is
   size_t count_ = 0;    // of the symbols
