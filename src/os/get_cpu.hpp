@@ -5,12 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-extern "C" [[gnu::weak]] int getcpu(unsigned*, unsigned*) noexcept;  // glibc 2.29: without a system call
-
 namespace weft::rt {
 
 inline bool get_cpu(unsigned& cpu, unsigned& node) noexcept {
-  return (&getcpu != nullptr ? getcpu(&cpu, &node) : syscall(SYS_getcpu, &cpu, &node, nullptr)) == 0;
+#if __GLIBC_PREREQ(2, 29)
+  return getcpu(&cpu, &node) == 0;  // without a system call
+#else
+  return syscall(SYS_getcpu, &cpu, &node, nullptr) == 0;
+#endif
 }
 
 }  // namespace weft::rt
