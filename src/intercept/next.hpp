@@ -18,7 +18,7 @@ class Next {
   [[gnu::cold]] void find() noexcept {
     void* symbol = dlsym(RTLD_NEXT, name_);
     // Where the C library comes first: see README.md.
-    if (symbol == nullptr) symbol = dlsym(RTLD_DEFAULT, name_);
+    if (symbol == nullptr) symbol = first();
     found_.store(reinterpret_cast<Function*>(symbol), std::memory_order_relaxed);
   }
   // Async-signal-safe once it has been found.
@@ -30,6 +30,13 @@ class Next {
   Function* known() const noexcept { return found_.load(std::memory_order_relaxed); }
 
  private:
+  // Not our own, which would call itself without end.
+  void* first() const noexcept {
+    void* symbol = dlsym(RTLD_DEFAULT, name_);
+    Dl_info its, ours;
+    const bool known = symbol != nullptr && dladdr(symbol, &its) != 0 && dladdr(this, &ours) != 0;
+    return known && its.dli_fbase == ours.dli_fbase ? nullptr : symbol;
+  }
   [[gnu::noinline, gnu::cold]] Function* look() noexcept {
     find();
     WEFT_CHECK(known() != nullptr && "the C library lacks a function of POSIX threads");

@@ -29,7 +29,7 @@ constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
 [[gnu::constructor]] void find_next() noexcept {
   next_sigaction.find();
   for (Next<SetHandler>* next : {&next_signal, &next_bsd_signal, &next_ssignal, &next_sysv_signal, &next_sysv_signal_too, &next_sigset}) {
-    next->get();
+    next->find();
   }
   next_sigignore.find();
   // Behind the C library, after a dlopen(), these are not called: then there may be handlers of which nobody knows.
