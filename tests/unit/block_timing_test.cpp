@@ -114,22 +114,23 @@ TEST_P(BlockingAlone, BesideOthersWhoKeepTheCoreBusy) {
 }
 
 // What comes back without a worker, and computes, has the core of one that has.
+uint64_t oversubscribed_each(int moments) {
+  const weft_blocking_info_t info = who_comes_back_and_spins(
+      [](const std::atomic<bool>& done) {
+        while (!done.load(std::memory_order_relaxed)) asm volatile("");
+      },
+      moments);
+  return info.oversubscribed_ns / (info.returns + 1);
+}
+
 TEST_P(BlockingAlone, WhoComesBackIsStoppedSoon) {
   if (weft::rt::san::kSignalsComeLate) return;
-  const auto spin = [](const std::atomic<bool>& done) {
-    while (!done.load(std::memory_order_relaxed)) asm volatile("");
-  };
-  const weft_blocking_info_t info = who_comes_back_and_spins(spin, 0);
-  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 5'000'000u);
+  EXPECT_LT(oversubscribed_each(0), 5'000'000u);
 }
 
 TEST_P(BlockingAlone, WhoHasComeBackForMomentsIsStoppedSoon) {
   if (weft::rt::san::kSignalsComeLate) return;
-  const auto spin = [](const std::atomic<bool>& done) {
-    while (!done.load(std::memory_order_relaxed)) asm volatile("");
-  };
-  const weft_blocking_info_t info = who_comes_back_and_spins(spin, 200);
-  EXPECT_LT(info.oversubscribed_ns / (info.returns + 1), 50'000'000u);
+  EXPECT_LT(oversubscribed_each(200), 50'000'000u);
 }
 
 // Ten ULTs compute for longer than the shortest grace after each read, and never come to Weft by themselves. Where each

@@ -4,8 +4,8 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <time.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { kThreads = 6, kRounds = 20 };
