@@ -7,7 +7,10 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -133,6 +136,16 @@ constinit Next<int()> next_pause{"pause"};
 constinit Next<ssize_t(int, void*, size_t, int)> next_recv{"recv"};
 constinit Next<ssize_t(int, void*, size_t, int, sockaddr*, socklen_t*)> next_recvfrom{"recvfrom"};
 constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
+constinit Next<ssize_t(int, const void*, size_t, int)> next_send{"send"};
+constinit Next<ssize_t(int, const void*, size_t, int, const sockaddr*, socklen_t)> next_sendto{"sendto"};
+constinit Next<ssize_t(int, const msghdr*, int)> next_sendmsg{"sendmsg"};
+constinit Next<int(int, sockaddr*, socklen_t*)> next_accept{"accept"};
+constinit Next<int(int, sockaddr*, socklen_t*, int)> next_accept4{"accept4"};
+constinit Next<int(int, const sockaddr*, socklen_t)> next_connect{"connect"};
+constinit Next<int(int, sembuf*, size_t)> next_semop{"semop"};
+constinit Next<int(int, sembuf*, size_t, const timespec*)> next_semtimedop{"semtimedop"};
+constinit Next<int(int, const void*, size_t, int)> next_msgsnd{"msgsnd"};
+constinit Next<ssize_t(int, void*, size_t, long, int)> next_msgrcv{"msgrcv"};
 
 [[gnu::constructor]] void find_next() {
   next_poll.get();
@@ -151,26 +164,47 @@ constinit Next<ssize_t(int, msghdr*, int)> next_recvmsg{"recvmsg"};
   next_recv.get();
   next_recvfrom.get();
   next_recvmsg.get();
+  next_send.get();
+  next_sendto.get();
+  next_sendmsg.get();
+  next_accept.get();
+  next_accept4.get();
+  next_connect.get();
+  next_semop.get();
+  next_semtimedop.get();
+  next_msgsnd.get();
+  next_msgrcv.get();
 }
 
-// The kernel restarts what has no time limit (SO_RCVTIMEO). Else the rest of that is waited for before the call is made again.
+// The kernel restarts what has no time limit of the socket's (`option`). Else the rest of that is waited for, until there is something to
+// receive or room to send (`events`), before the call is made again; a listening socket has something when somebody connects.
 template <class Call>
-ssize_t receive(int fd, Call call) {
+auto within_limit(int fd, int option, short events, Call call) {
   const uint64_t began = rt::now_ns();
-  return whole(call, [&]() -> ssize_t {
+  return whole(call, [&]() -> decltype(call()) {
     timeval limit{};
     socklen_t size = sizeof limit;
-    if (getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &size) != 0) return call();
+    if (getsockopt(fd, SOL_SOCKET, option, &limit, &size) != 0) return call();
     const uint64_t most = static_cast<uint64_t>(limit.tv_sec) * kSecond + static_cast<uint64_t>(limit.tv_usec) * 1000;
     if (most == 0) return call();
     const uint64_t spent = rt::now_ns() - began, left = most > spent ? most - spent : 0;
-    pollfd readable{fd, POLLIN, 0};
+    pollfd ready{fd, events, 0};
     const timespec rest{static_cast<time_t>(left / kSecond), static_cast<long>(left % kSecond)};
-    const int ready = next_ppoll.get()(&readable, 1, &rest, nullptr);
-    if (ready > 0) return call();
-    if (ready == 0) errno = EAGAIN;
+    const int found = next_ppoll.get()(&ready, 1, &rest, nullptr);
+    if (found > 0) return call();
+    if (found == 0) errno = EAGAIN;
     return -1;
   });
+}
+
+template <class Call>
+auto receive(int fd, Call call) {
+  return within_limit(fd, SO_RCVTIMEO, POLLIN, call);
+}
+
+template <class Call>
+auto send_off(int fd, Call call) {
+  return within_limit(fd, SO_SNDTIMEO, POLLOUT, call);
 }
 
 }  // namespace
@@ -289,4 +323,49 @@ WEFT_OMP_API ssize_t recvfrom(int fd, void* to, size_t bytes, int flags, sockadd
 
 WEFT_OMP_API ssize_t recvmsg(int fd, msghdr* message, int flags) {
   return receive(fd, [&] { return next_recvmsg.get()(fd, message, flags); });
+}
+
+WEFT_OMP_API ssize_t send(int fd, const void* from, size_t bytes, int flags) {
+  return send_off(fd, [&] { return next_send.get()(fd, from, bytes, flags); });
+}
+
+WEFT_OMP_API ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr* to, socklen_t size) {
+  return send_off(fd, [&] { return next_sendto.get()(fd, from, bytes, flags, to, size); });
+}
+
+WEFT_OMP_API ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  return send_off(fd, [&] { return next_sendmsg.get()(fd, message, flags); });
+}
+
+WEFT_OMP_API int accept(int fd, sockaddr* from, socklen_t* size) {
+  return receive(fd, [&] { return next_accept.get()(fd, from, size); });
+}
+
+WEFT_OMP_API int accept4(int fd, sockaddr* from, socklen_t* size, int flags) {
+  return receive(fd, [&] { return next_accept4.get()(fd, from, size, flags); });
+}
+
+// Called again, it goes on waiting for the same connection.
+WEFT_OMP_API int connect(int fd, const sockaddr* to, socklen_t size) {
+  return send_off(fd, [&] { return next_connect.get()(fd, to, size); });
+}
+
+// Of the four calls of System V none has done anything when it ends with EINTR.
+WEFT_OMP_API int semop(int set, sembuf* operations, size_t n) {
+  return whole([&] { return next_semop.get()(set, operations, n); });
+}
+
+WEFT_OMP_API int semtimedop(int set, sembuf* operations, size_t n, const timespec* time) {
+  const Until until(time);
+  timespec left;
+  return whole([&] { return next_semtimedop.get()(set, operations, n, time); },
+               [&] { return next_semtimedop.get()(set, operations, n, until.left_in(left)); });
+}
+
+WEFT_OMP_API int msgsnd(int queue, const void* message, size_t bytes, int flags) {
+  return whole([&] { return next_msgsnd.get()(queue, message, bytes, flags); });
+}
+
+WEFT_OMP_API ssize_t msgrcv(int queue, void* message, size_t bytes, long type, int flags) {
+  return whole([&] { return next_msgrcv.get()(queue, message, bytes, type, flags); });
 }
