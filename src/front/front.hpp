@@ -209,7 +209,7 @@ WEFT_API unsigned others_waiting();
 // What sched_yield() is to a ULT with an identity of its own: other units run first. One without might hold what is its
 // worker's, an allocator's cache say. `calls`: how often it has called: now and then units that wait at other workers are
 // looked for, since a worker whose ULTs wait in this way is never idle. False: nothing has been done: the caller is another,
-// or nothing waits, or a section of Weft's has called. Context: any.
+// or nothing waits, or a section of Weft's has called, or a signal handler. Context: any.
 WEFT_API bool yield_as_thread(unsigned calls);
 // A short sleep of a ULT with an identity of its own, while others wait for its worker, or sleep there in this way: the worker goes
 // on with them, and keeps its kernel thread. As precise as the kernel's: never less. No signal ends it. False: nothing has been done; also in

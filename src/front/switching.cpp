@@ -9,6 +9,8 @@
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
+#include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 #include "os/membarrier.hpp"
 #include "os/signal_mask.hpp"
 #include "pool/list_pool.hpp"
@@ -321,8 +323,14 @@ bool yield_as_thread(unsigned calls) {
     guard_leave(worker);
     return false;
   }
-  const bool some = units_wait(worker);
-  if (calls % (some ? kTurn : kTurnAlone) == 0) {
+  const bool some = units_wait(worker), others_turn = calls % (some ? kTurn : kTurnAlone) == 0;
+  // In a handler it stays on its KLT: the kernel's frame there tells the KLT's alternate stack and mask, and the handler's end sets both. And
+  // another ULT would run with what the handler blocks.
+  if ((some || others_turn) && program_has_handlers() && own_signals_handler_runs(signal_mask_here())) {
+    guard_leave(worker);
+    return false;
+  }
+  if (others_turn) {
     if (Unit* other = take_from_others(worker)) {
       switch_to_taken(worker, unit, other, Leave::kYield, 0);
       return true;

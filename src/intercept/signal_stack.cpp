@@ -1,6 +1,6 @@
 // signal_stack.cpp: sigaltstack() by a ULT. The alternate stack is the kernel thread's, and Weft's: the frames of ticks lie there. One
 // that a ULT set would be left behind when it goes on elsewhere, and then be of two kernel threads at once, or memory that is freed. So
-// what a ULT sets is noted and told, and the handlers of the program run on Weft's.
+// what a ULT sets is noted and told; the program's handlers of faults run there (os/overflow.cpp), others of its handlers on Weft's.
 #include <errno.h>
 #include <signal.h>
 
@@ -19,9 +19,6 @@ constinit Next<int(const stack_t*, stack_t*) noexcept> next_sigaltstack{"sigalts
 constexpr int kKinds = static_cast<int>(~(1u << 31));  // without SS_AUTODISARM
 constexpr size_t kLeast = 2048;                        // the kernel's
 
-// What the thread, or the ULT, has set last. Initial-exec: a handler may ask.
-__attribute__((tls_model("initial-exec"))) constinit thread_local stack_t mine{nullptr, SS_DISABLE, 0};
-
 int refuse(int error) noexcept {
   errno = error;
   return -1;
@@ -31,11 +28,11 @@ int set_mine(const stack_t& wanted) noexcept {
   const int kind = wanted.ss_flags & kKinds;
   if (kind != 0 && kind != SS_DISABLE && kind != SS_ONSTACK) return refuse(EINVAL);
   if (kind == SS_DISABLE) {
-    mine = {nullptr, SS_DISABLE, 0};
+    program_alternate_stack = {nullptr, SS_DISABLE, 0};
     return 0;
   }
   if (wanted.ss_size < kLeast) return refuse(ENOMEM);
-  mine = {wanted.ss_sp, wanted.ss_flags & ~kKinds, wanted.ss_size};
+  program_alternate_stack = {wanted.ss_sp, wanted.ss_flags & ~kKinds, wanted.ss_size};
   return 0;
 }
 
@@ -51,8 +48,9 @@ int sigaltstack(const stack_t* wanted, stack_t* was) noexcept {
     if (result == 0 && wanted != nullptr) static_cast<void>(set_mine(*wanted));
     return result;
   }
-  stack_t before = mine;
-  const bool there = (before.ss_flags & SS_DISABLE) == 0 && overflow_is_on_stack_of(klt);
+  stack_t before = program_alternate_stack;
+  const uintptr_t from_low = reinterpret_cast<uintptr_t>(&before) - reinterpret_cast<uintptr_t>(before.ss_sp);
+  const bool there = (before.ss_flags & SS_DISABLE) == 0 && (overflow_is_on_stack_of(klt) || from_low < before.ss_size);
   if (there) before.ss_flags |= SS_ONSTACK;
   if (wanted != nullptr) {
     if (there) return refuse(EPERM);

@@ -55,9 +55,11 @@ void program_sets_handler(int signal) noexcept {
   if ((signal_bit(signal) & kFaultSignals) == 0) handlers.store(Handlers::kSome, std::memory_order_relaxed);
 }
 
+bool program_has_handlers() noexcept { return handlers.load(std::memory_order_relaxed) != Handlers::kNone; }
+
 // The kernel is asked, too: handlers may be set past the C library.
 bool program_may_handle() noexcept {
-  if (handlers.load(std::memory_order_relaxed) != Handlers::kNone) return true;
+  if (program_has_handlers()) return true;
   for (uint64_t open = kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
     Action now{};
     system_call(SYS_rt_sigaction, __builtin_ctzll(open) + 1, 0, reinterpret_cast<long>(&now), sizeof now.mask);

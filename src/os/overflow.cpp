@@ -168,16 +168,30 @@ bool is_on_alternate_stack(const ucontext_t& frame, uintptr_t address) noexcept 
 }
 
 void go_on_there(ucontext_t* frame) noexcept {
+  const Klt* before = klt_register_valid() ? klt_self() : nullptr;
   siginfo_t* info = frame_info(*frame);
   call_previous(info->si_signo, info, frame);
+  // A runtime's handler opens the signals again, and goes on as any code of the ULT's: maybe on another KLT. The kernel takes from the frame
+  // which alternate stack the thread has.
+  if (before != nullptr && klt_self() != before) alternate_stack(nullptr, &frame->uc_stack);
 }
 
-// Where the kernel would have put the frame without us.
-__attribute__((no_sanitize("address"))) void move_to_own_stack(const siginfo_t* info, ucontext_t& frame) noexcept {
+// Where the kernel would have put the frame without us: where the fault was; or `alternate`, on the alternate stack that the program has set.
+// On the KLT's it stays where the program has set none, since the handler may be for overflows, and where the fault was there.
+__attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginfo_t* info, ucontext_t& frame, bool alternate) noexcept {
   const FramePlace place = frame_place(info, frame);
-  if (place.low == 0 || !is_on_alternate_stack(frame, place.low)) return;
-  if (is_on_alternate_stack(frame, frame_general(frame, REG_RSP))) return;
-  frame_go_on_there(place, frame_place_there(place, frame), frame, go_on_there);
+  const uintptr_t sp = frame_general(frame, REG_RSP);
+  if (place.low == 0 || !is_on_alternate_stack(frame, place.low) || is_on_alternate_stack(frame, sp)) return;
+  FramePlace there = frame_place_there(place, frame);
+  if (alternate) {
+    if (!klt_register_valid() || klt_self()->alt_stack != frame.uc_stack.ss_sp) return;  // it is on the program's
+    const stack_t& own = program_alternate_stack;
+    const auto low = reinterpret_cast<uintptr_t>(own.ss_sp);
+    if ((own.ss_flags & SS_DISABLE) != 0) return;
+    if (sp - low >= own.ss_size) there = frame_place_below(place, frame, low + own.ss_size);
+    if (there.low - low >= own.ss_size) return;
+  }
+  frame_go_on_there(place, there, frame, go_on_there);
 }
 
 // A handler for the alternate stack is one for overflows, of runtimes of languages: it has its turn. Another one has no stack to run on,
@@ -191,11 +205,13 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
       tell_once(running, info->si_addr);
     }
   }
-  if (place == Place::kWhereTheFaultWas) move_to_own_stack(info, *static_cast<ucontext_t*>(context));
+  if (place != Place::kNone) move_to_programs_stack(info, *static_cast<ucontext_t*>(context), place == Place::kAlternate);
   call_previous(signal, info, context);
 }
 
 }  // namespace
+
+__attribute__((tls_model("initial-exec"))) constinit thread_local stack_t program_alternate_stack{nullptr, SS_DISABLE, 0};
 
 void overflow_noticed(const Unit* unit, const Stack& stack) noexcept {
   say_who({const_cast<Unit*>(unit), nullptr, &stack});

@@ -3,8 +3,9 @@
 //
 // Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
 // fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
-// whatever handler there was before, so that those of programs and sanitizers work as without Weft: where it has not asked for the
-// alternate stack it runs on the one that the fault was on.
+// whatever handler there was before, so that those of programs and sanitizers work as without Weft: on the alternate stack that the
+// program has set for the thread, or where it has not asked for one on the stack that the fault was on. Not on the KLT's: a handler that goes
+// on elsewhere, with signals open, and comes back (.NET's does) would find the frames of ticks in the place of its own.
 //
 // A stack in huge pages has a canary instead of a guard: who finds it gone says so here.
 #pragma once
@@ -27,6 +28,9 @@ void overflow_remove() noexcept;
 inline int alternate_stack(const stack_t* wanted, stack_t* was) noexcept {
   return static_cast<int>(syscall(SYS_sigaltstack, wanted, was));
 }
+
+// What the calling thread, or ULT, has set last (src/intercept/signal_stack.cpp).
+extern __attribute__((tls_model("initial-exec"))) constinit thread_local stack_t program_alternate_stack;
 
 // For the calling thread, whose record is klt. A thread that has an alternate stack keeps it. Out
 // of memory: this thread's overflows end in a bare SIGSEGV.

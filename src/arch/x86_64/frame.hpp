@@ -114,13 +114,17 @@ inline siginfo_t* frame_info(ucontext_t& frame) noexcept {
   return reinterpret_cast<siginfo_t*>(reinterpret_cast<uintptr_t>(&frame) + kFrameContext);
 }
 
-// Where it would lie had the kernel put it on the stack that was interrupted.
+// Where it would lie on a stack that ends at `top`.
+inline FramePlace frame_place_below(const FramePlace& place, const ucontext_t& frame, uintptr_t top) noexcept {
+  const auto vectors = reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs);
+  const uintptr_t there = (top - (place.high - vectors)) & ~uintptr_t{63};
+  return {place.low + (there - vectors), place.high + (there - vectors)};
+}
+
+// Had the kernel put it on the stack that was interrupted.
 inline FramePlace frame_place_there(const FramePlace& place, const ucontext_t& frame) noexcept {
   constexpr uintptr_t kRedZone = 128;
-  const auto vectors = reinterpret_cast<uintptr_t>(frame.uc_mcontext.fpregs);
-  const uintptr_t sp = frame_general(frame, REG_RSP) - kRedZone;
-  const uintptr_t there = (sp - (place.high - vectors)) & ~uintptr_t{63};
-  return {place.low + (there - vectors), place.high + (there - vectors)};
+  return frame_place_below(place, frame, frame_general(frame, REG_RSP) - kRedZone);
 }
 
 // Moves it there, and goes on with then(the frame there), as if the kernel had called that: it returns to what was interrupted.
