@@ -28,6 +28,7 @@ int cpu_now() {
 
 struct Trip {
   int other;  // CPU
+  int waits = 0;  // so often before it goes on
   int after = -1;
   bool free = false;  // the affinity is what it was
 };
@@ -41,14 +42,15 @@ void go_away_and_home(void* arg) {
   CPU_SET(static_cast<size_t>(trip.other), &one);
   sched_setaffinity(0, sizeof one, &one);
   sched_setaffinity(0, sizeof all, &all);
-  go_home();
+  for (int i = 0; i < trip.waits; ++i) go_home(true);
+  if (trip.waits == 0) go_home(false);
   trip.after = cpu_now();
   sched_getaffinity(0, sizeof one, &one);
   trip.free = CPU_EQUAL(&one, &all) != 0;
 }
 
-Trip send(unsigned worker, int other) {
-  Trip trip{other};
+Trip send(unsigned worker, int other, int waits = 0) {
+  Trip trip{other, waits};
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.worker = weft_worker_get(worker);
   attr.pinned = true;
@@ -91,9 +93,13 @@ TEST(OmpHome, WhereEachCpuHasSomebodyToRunAWorkerStays) {
   for (int i = 0; i < 20 && !stayed; ++i) {
     stayed = send(1, home_of(0)).after == home_of(0);
   }
+  EXPECT_TRUE(stayed);
+  // Who does little else than to wait goes home all the same.
+  bool came = false;
+  for (int i = 0; i < 200 && !came; ++i) came = send(1, home_of(0), 100).after == home_of(1);
   over = true;
   for (std::thread& other : others) other.join();
-  EXPECT_TRUE(stayed);
+  EXPECT_TRUE(came);
 }
 
 // It is at home where the kernel has moved it, and the other one where it was.

@@ -23,6 +23,8 @@ struct Home {
   // its worker
   std::atomic<unsigned> seen{0};  // the CPU where it was when it woke last
   std::atomic<uint64_t> not_before{0};  // ns; it stays where it is until then
+  std::atomic<uint64_t> waited{0};      // ns; when it last waited at another one's home
+  std::atomic<unsigned> in_a_row{0};    // so often it has done so soon after the time before
 };
 
 // By worker; and by CPU whose home it is, of those that share one the first's, -1: nobody's: the first worker. Never freed: threads look
@@ -62,6 +64,16 @@ bool machine_is_full(Homes& homes) {
   return rt::runnable_threads() > cpus;
 }
 
+// It does little else.
+bool waits_often(Home& mine, uint64_t time) {
+  constexpr uint64_t kSoon = 150'000;
+  constexpr unsigned kOften = 16;
+  const uint64_t before = mine.waited.exchange(time, std::memory_order_relaxed);
+  const unsigned now = time - before < kSoon ? mine.in_a_row.load(std::memory_order_relaxed) + 1 : 0;
+  mine.in_a_row.store(now < kOften ? now : 0, std::memory_order_relaxed);
+  return now == kOften;
+}
+
 }  // namespace
 
 void homes_give(int first) {
@@ -92,7 +104,7 @@ int home_of(unsigned worker) {
   return static_cast<int>(homes->of_workers[worker].cpu.load(std::memory_order_relaxed));
 }
 
-void go_home() {
+void go_home(bool waits) {
   Homes* homes = given.load(std::memory_order_acquire);
   if (homes == nullptr) return;
   const auto worker = static_cast<unsigned>(weft_worker_index(weft_worker_self()));
@@ -111,8 +123,10 @@ void go_home() {
   if (worker == 0) return change_homes(*homes, static_cast<unsigned>(other));
   // Where others compute at its home it waits for its turn there, for milliseconds; who has woken it here lets it run sooner.
   const uint64_t time = rt::now_ns();
-  if (time < mine.not_before.load(std::memory_order_relaxed)) return;
-  if (machine_is_full(*homes)) return mine.not_before.store(time + kFullForNs, std::memory_order_relaxed);
+  if (!waits || !waits_often(mine, time)) {
+    if (time < mine.not_before.load(std::memory_order_relaxed)) return;
+    if (machine_is_full(*homes)) return mine.not_before.store(time + kFullForNs, std::memory_order_relaxed);
+  }
   front::carrier_to(home);
   mine.seen.store(home, std::memory_order_relaxed);
 }

@@ -25,8 +25,8 @@ void homes_give(int first);
 int home_of(unsigned worker);
 
 // The caller's worker goes home, if it is at the home of another one that is there too, and the machine is not full; the first one changes
-// homes with that one. Whoever carries it may be moved afterwards as before. Context: a ULT that has slept, looks on, or has let
-// others go first.
-void go_home();
+// homes with that one. Whoever carries it may be moved afterwards as before. Context: a ULT that `waits` (it has slept, or looks on), or
+// has let others go first.
+void go_home(bool waits);
 
 }  // namespace weft::omp

@@ -59,7 +59,7 @@ void workers_look_on(bool do_so) {
 bool look_on(const Member& member, uint64_t* since) {
   Thread& thread = *member.thread;
   if (!thread.patience.any() || is_crowded(member) || device().wait != WaitPolicy::kHybrid) return false;
-  go_home();  // two that look on at one CPU never sleep there
+  go_home(true);  // two that look on at one CPU never sleep there
   return thread.patience.look_on(since, kPatience);
 }
 
@@ -80,7 +80,7 @@ unsigned offer_by_clock(const Member& member, unsigned others) {
   const uint64_t before = rt::now_ns();
   weft_yield();
   // Two workers that have come to one CPU sleep there too seldom to be moved by the kernel.
-  if (!is_crowded(member)) go_home();
+  if (!is_crowded(member)) go_home(false);
   if (rt::now_ns() - before >= kLongTurn) {
     member.thread->no_offers = kNoOffers;
     return 0;
@@ -120,7 +120,7 @@ void Parking::sleep() {
     weft_suspend();
     for (; thread.parked.load(std::memory_order_acquire) != 0; ++others) weft_suspend();
     if (others != 0) weft_resume(thread.unit);
-    if (!is_crowded(member_)) go_home();
+    if (!is_crowded(member_)) go_home(true);
   } else {
     while (const uint32_t parked = thread.parked.load(std::memory_order_acquire)) {
       rt::futex_wait(thread.parked, parked);
