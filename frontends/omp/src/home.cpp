@@ -64,7 +64,7 @@ bool machine_is_full(Homes& homes) {
   return rt::runnable_threads() > cpus;
 }
 
-// It does little else.
+// It does little else: its regions are shorter than what it takes to sleep and to wake.
 bool waits_often(Home& mine, uint64_t time) {
   constexpr uint64_t kSoon = 150'000;
   constexpr unsigned kOften = 16;
