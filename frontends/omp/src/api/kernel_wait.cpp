@@ -177,9 +177,10 @@ constinit Next<ssize_t(int, void*, size_t, long, int)> next_msgrcv{"msgrcv"};
 }
 
 // The kernel restarts what has no time limit of the socket's (`option`). Else the rest of that is waited for, until there is something to
-// receive or room to send (`events`), before the call is made again; a listening socket has something when somebody connects.
+// receive or room to send (`events`), before the call is made again; a listening socket has something when somebody connects. A local one that
+// connects says that it has room at once: there each call waits, and the limit is over in the second one at the latest. `over` tells so.
 template <class Call>
-auto within_limit(int fd, int option, short events, Call call) {
+auto within_limit(int fd, int option, short events, int over, Call call) {
   const uint64_t began = rt::now_ns();
   return whole(call, [&]() -> decltype(call()) {
     timeval limit{};
@@ -190,21 +191,21 @@ auto within_limit(int fd, int option, short events, Call call) {
     const uint64_t spent = rt::now_ns() - began, left = most > spent ? most - spent : 0;
     pollfd ready{fd, events, 0};
     const timespec rest{static_cast<time_t>(left / kSecond), static_cast<long>(left % kSecond)};
-    const int found = next_ppoll.get()(&ready, 1, &rest, nullptr);
+    const int found = left != 0 ? next_ppoll.get()(&ready, 1, &rest, nullptr) : 0;
     if (found > 0) return call();
-    if (found == 0) errno = EAGAIN;
+    if (found == 0) errno = over;
     return -1;
   });
 }
 
 template <class Call>
 auto receive(int fd, Call call) {
-  return within_limit(fd, SO_RCVTIMEO, POLLIN, call);
+  return within_limit(fd, SO_RCVTIMEO, POLLIN, EAGAIN, call);
 }
 
 template <class Call>
-auto send_off(int fd, Call call) {
-  return within_limit(fd, SO_SNDTIMEO, POLLOUT, call);
+auto send_off(int fd, Call call, int over = EAGAIN) {
+  return within_limit(fd, SO_SNDTIMEO, POLLOUT, over, call);
 }
 
 }  // namespace
@@ -347,7 +348,8 @@ WEFT_OMP_API int accept4(int fd, sockaddr* from, socklen_t* size, int flags) {
 
 // Called again, it goes on waiting for the same connection.
 WEFT_OMP_API int connect(int fd, const sockaddr* to, socklen_t size) {
-  return send_off(fd, [&] { return next_connect.get()(fd, to, size); });
+  const bool local = to != nullptr && size >= sizeof(sa_family_t) && to->sa_family == AF_UNIX;
+  return send_off(fd, [&] { return next_connect.get()(fd, to, size); }, local ? EAGAIN : EINPROGRESS);
 }
 
 // Of the four calls of System V none has done anything when it ends with EINTR.
