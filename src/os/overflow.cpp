@@ -177,7 +177,7 @@ void go_on_there(ucontext_t* frame) noexcept {
 }
 
 // Where the kernel would have put the frame without us: where the fault was; or `alternate`, on the alternate stack that the program has set.
-// On the KLT's it stays where the program has set none, since the handler may be for overflows, and where the fault was there.
+// On the KLT's it stays where the ULT has set none, since the handler may be for overflows, and where the fault was there.
 __attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginfo_t* info, ucontext_t& frame, bool alternate) noexcept {
   const FramePlace place = frame_place(info, frame);
   const uintptr_t sp = frame_general(frame, REG_RSP);
@@ -185,11 +185,14 @@ __attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginf
   FramePlace there = frame_place_there(place, frame);
   if (alternate) {
     if (!klt_register_valid() || klt_self()->alt_stack != frame.uc_stack.ss_sp) return;  // it is on the program's
-    const stack_t& own = program_alternate_stack;
-    const auto low = reinterpret_cast<uintptr_t>(own.ss_sp);
-    if ((own.ss_flags & SS_DISABLE) != 0) return;
-    if (sp - low >= own.ss_size) there = frame_place_below(place, frame, low + own.ss_size);
-    if (there.low - low >= own.ss_size) return;
+    // Without an identity of its own a ULT has what any other one has set on this KLT, and may have freed on another.
+    const Unit* host = what_runs(klt_self()).host;
+    if (host == nullptr || !unit_owns(host, own::kIdentity)) return;
+    const stack_t& stack = program_alternate_stack;
+    const auto low = reinterpret_cast<uintptr_t>(stack.ss_sp);
+    if ((stack.ss_flags & SS_DISABLE) != 0) return;
+    if (sp - low >= stack.ss_size) there = frame_place_below(place, frame, low + stack.ss_size);
+    if (there.low - low >= stack.ss_size) return;
   }
   frame_go_on_there(place, there, frame, go_on_there);
 }

@@ -3,8 +3,8 @@
 //
 // Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
 // fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
-// whatever handler there was before, so that those of programs and sanitizers work as without Weft: on the alternate stack that the
-// program has set for the thread, or where it has not asked for one on the stack that the fault was on. Not on the KLT's: a handler that goes
+// whatever handler there was before, so that those of programs and sanitizers work as without Weft: on the alternate stack that a
+// ULT with an identity of its own has set, or where it has not asked for one on the stack that the fault was on. Not on the KLT's: a handler that goes
 // on elsewhere, with signals open, and comes back (.NET's does) would find the frames of ticks in the place of its own.
 //
 // A stack in huge pages has a canary instead of a guard: who finds it gone says so here.

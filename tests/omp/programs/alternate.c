@@ -1,4 +1,7 @@
-/* alternate.c: signal handlers that outlive a moment, and the alternate stacks of threads that may go on on another kernel thread. */
+/* alternate.c: signal handlers that outlive a moment, and the alternate stacks of threads that may go on on another kernel thread.
+ *
+ *   alternate worker   what holds for threads without an identity of their own, too
+ */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
@@ -77,6 +80,38 @@ static void faults(void) {
   CHECK(handled == kThreads * kRounds);
 }
 
+/* No thread's handler runs on the stack that another one has set. */
+static char* anothers;
+
+static void handle_elsewhere(int signal, siginfo_t* info, void* context) {
+  (void)signal;
+  (void)context;
+  volatile char here = 0;
+  if ((uintptr_t)&here - (uintptr_t)anothers < kStackBytes) abort();
+  __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+  mprotect(info->si_addr, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void faults_beside_it(void) {
+  struct sigaction action = {.sa_sigaction = handle_elsewhere, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+  anothers = malloc(kStackBytes);
+  PRAGMA(omp parallel num_threads(kThreads)) {
+    const stack_t stack = {.ss_sp = anothers, .ss_size = kStackBytes}, none = {.ss_flags = SS_DISABLE};
+    if (omp_get_thread_num() == 1) CHECK(sigaltstack(&stack, NULL) == 0);
+    PRAGMA(omp barrier)
+    if (omp_get_thread_num() != 1) {
+      char* page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      *(volatile char*)page = 1;
+      munmap(page, 4096);
+    }
+    PRAGMA(omp barrier)
+    if (omp_get_thread_num() == 1) CHECK(sigaltstack(&none, NULL) == 0);
+  }
+  CHECK(handled == kThreads - 1);
+  free(anothers);
+}
+
 /* Those who wait in a handler let others go on, and the handler's end leaves each kernel thread with its alternate stack. */
 struct KernelThread {
   long tid;
@@ -124,8 +159,13 @@ static void waits(void) {
   CHECK(in_handler == kThreads * kRounds);
 }
 
-int main(void) {
-  faults(); /* its handler is there before the runtime's: as runtimes of languages have it */
-  waits();
+/* The handlers of faults are there before the runtime's: as runtimes of languages have it. */
+int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "worker") == 0) {
+    faults_beside_it();
+  } else {
+    faults();
+    waits();
+  }
   return check_end();
 }
