@@ -11,8 +11,8 @@ namespace {
 
 constinit std::atomic<bool> others_take{false};
 
-enum class Handlers { kUnknown, kNone, kSome };
-constinit std::atomic<Handlers> handlers{Handlers::kUnknown};  // kSome for good: one may have taken itself away
+enum class Handlers { kUnknown, kNone, kOfFaults, kSome };
+constinit std::atomic<Handlers> handlers{Handlers::kUnknown};  // none goes back: one may have taken itself away
 
 struct Action {  // as the kernel has it
   void (*handler)(int);
@@ -52,14 +52,17 @@ void program_handlers_are_noted() noexcept {
 }
 
 void program_sets_handler(int signal) noexcept {
-  if ((signal_bit(signal) & kFaultSignals) == 0) handlers.store(Handlers::kSome, std::memory_order_relaxed);
+  if ((signal_bit(signal) & kFaultSignals) == 0) return handlers.store(Handlers::kSome, std::memory_order_relaxed);
+  Handlers none = Handlers::kNone;
+  handlers.compare_exchange_strong(none, Handlers::kOfFaults, std::memory_order_relaxed);
 }
 
 bool program_has_handlers() noexcept { return handlers.load(std::memory_order_relaxed) != Handlers::kNone; }
 
 // The kernel is asked, too: handlers may be set past the C library.
 bool program_may_handle() noexcept {
-  if (program_has_handlers()) return true;
+  const Handlers set = handlers.load(std::memory_order_relaxed);
+  if (set == Handlers::kUnknown || set == Handlers::kSome) return true;
   for (uint64_t open = kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
     Action now{};
     system_call(SYS_rt_sigaction, __builtin_ctzll(open) + 1, 0, reinterpret_cast<long>(&now), sizeof now.mask);
