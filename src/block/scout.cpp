@@ -21,6 +21,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/membarrier.hpp"
 #include "os/service_thread.hpp"
 #include "os/topology.hpp"
@@ -319,7 +320,7 @@ void rest(Scout& scout) noexcept {
 void* scout_main(void* arg) noexcept {
   Scout scout{static_cast<Worker*>(arg)};
   BlockPost& post = scout.worker->post;
-  post.tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  post.tid.store(kernel_tid(), std::memory_order_relaxed);
   make_calm();
   for (;;) {
     if (!scout.idle && alert.load(std::memory_order_relaxed)) {

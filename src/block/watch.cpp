@@ -18,6 +18,7 @@
 #include "block/bpf_rung.hpp"
 #include "os/clock.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/proc_file.hpp"
 #include "unit/stack_map.hpp"
 
@@ -223,7 +224,7 @@ int opened_again(const Klt* klt) noexcept {
 }
 
 bool granted(BlockRung rung) noexcept {
-  const auto tid = static_cast<int>(syscall(SYS_gettid));
+  const int tid = kernel_tid();
   KltWatch watch;
   if (rung == BlockRung::Perf) {
     const bool ok = open_ring(watch, tid);
@@ -265,7 +266,7 @@ bool watch_open(Klt* klt, BlockRung rung) noexcept {
   if (!alone || tid == 0 || watch.opened.exchange(true, std::memory_order_acq_rel)) return true;
   if ((rung == BlockRung::Bpf && bpf_watch(watch, tid)) || (rung != BlockRung::Proc && open_ring(watch, tid))) {
     // Others look at it, which may have slept before anything was recorded.
-    if (tid != syscall(SYS_gettid)) put(watch.stat, open_stat(tid));
+    if (tid != kernel_tid()) put(watch.stat, open_stat(tid));
     return true;
   }
   // Too many open files, or no more memory may be locked: this one is seen by way of /proc.

@@ -21,6 +21,7 @@
 #include "arch/thread_pointer.hpp"
 #include "identity/set_id.hpp"
 #include "klt/klt.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/signal_frame.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
@@ -76,7 +77,7 @@ void* lender_main(void* memory) noexcept {
   Identity identity{};
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
-  identity.tid = static_cast<int>(syscall(SYS_gettid));
+  identity.tid = kernel_tid();
   identity.memory = static_cast<Stack*>(memory);
   stack_part(identity.stack, *identity.memory, top_for_ult(__builtin_frame_address(0)));
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include "arch/system_call.hpp"
 #include "identity/identity.hpp"
 #include "klt/klt.hpp"
+#include "os/kernel_tid.hpp"
 
 namespace weft::rt {
 namespace {
@@ -68,7 +69,7 @@ void set_id_give_back() noexcept {
 uintptr_t set_id_other_pointer() noexcept {
   if (!klt_register_valid()) return 0;
   const Identity* identity = identity_of(pthread_self());
-  if (identity == nullptr || identity->tid == system_call(SYS_gettid, 0, 0, 0, 0)) return 0;
+  if (identity == nullptr || identity->tid == kernel_tid()) return 0;
   const uintptr_t klts = klt_thread_pointer();
   return klts != thread_pointer() ? klts : 0;
 }

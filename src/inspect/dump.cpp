@@ -5,7 +5,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include "inspect/unwind.hpp"
 #include "klt/klt.hpp"
 #include "klt/no_preemption.hpp"
+#include "os/kernel_tid.hpp"
 #include "sanitizer_switch.hpp"
 #include "worker/runtime.hpp"
 
@@ -273,8 +273,6 @@ void say_what_lacks(Text& out) noexcept {
   }
 }
 
-int own_tid() noexcept { return static_cast<int>(syscall(SYS_gettid)); }
-
 constinit std::atomic<AskForUnwinder> left_to{nullptr};  // null: nobody, it is ready
 
 bool begin() noexcept {
@@ -328,7 +326,7 @@ int write_report(int fd, const Registers& here, F&& show) noexcept {
     const NotPreempted through;
     if (runtime.running.load(std::memory_order_seq_cst)) {
       Text out(fd);
-      Report report{out, here, own_tid()};
+      Report report{out, here, kernel_tid()};
       show(report);
       written = out.flush();
     }
@@ -355,7 +353,7 @@ bool dump_waiting(int fd, const char* sentence) noexcept {
   if (!begin()) return false;
   Text out(fd);
   // Nobody has asked for this report: no system call of the program's ends early for it.
-  Report report{out, here, own_tid(), false};
+  Report report{out, here, kernel_tid(), false};
   out << "weft: " << sentence << "\n";
   say_what_lacks(out);
   const auto show = [](Unit* unit, void* context) {

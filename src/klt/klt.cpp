@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include "klt/program_signals.hpp"
 #include "klt/time_slice.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/overflow.hpp"
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
@@ -151,7 +151,7 @@ void init_on_thread(Klt* klt) noexcept {
   klt->signal_mask = klt->native_mask = klts_signal_mask();
   klt->program_mask.store(signal_mask_here(), std::memory_order_relaxed);  // more, if it has nothing to run yet
   // Release, pairs with own_signal_send(): whoever has its number looks at its masks.
-  klt->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_release);
+  klt->tid.store(kernel_tid(), std::memory_order_release);
   overflow_install_thread(klt);
   klt->attention.fetch_or(sticky_attention.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
@@ -566,7 +566,7 @@ bool klt_become_initial(Klt* self) noexcept {
   self->exceptions = exceptions_of_thread();  // those of the identity that has forked, if it was one
   self->thread_pointer = thread_pointer();
   self->own.store(&weft_rt_own, std::memory_order_relaxed);
-  self->tid.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  self->tid.store(kernel_tid(), std::memory_order_relaxed);
   self->take.store(Take::kNone, std::memory_order_relaxed);
   self->state.store(KltState::kCarrying, std::memory_order_relaxed);
   self->wake.store(0, std::memory_order_relaxed);

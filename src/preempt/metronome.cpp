@@ -10,7 +10,6 @@
 // systems do not grant it); the maker itself (it may wait for a lock of malloc's, which a ULT holds that only a tick lets run).
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/kernel_timer.hpp"
 #include "os/service_thread.hpp"
 #include "preempt/preempt.hpp"
@@ -58,7 +58,7 @@ void send_if_due(Klt* klt, void* earliest_arg) noexcept {
 }
 
 void* metronome_main(void*) noexcept {
-  if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, static_cast<int>(syscall(SYS_gettid))));
+  if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, kernel_tid()));
   state.store(kRuns, std::memory_order_release);
   for (;;) {
     const uint32_t seen = calls.load(std::memory_order_acquire);

@@ -27,6 +27,7 @@
 #include "identity/set_id.hpp"
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
+#include "os/kernel_tid.hpp"
 #include "worker/identity.hpp"
 #include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
@@ -70,7 +71,7 @@ void publish(void* adoption_arg) noexcept {
 void describe_identity(Identity& identity) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
-  identity.tid = static_cast<int>(syscall(SYS_gettid));
+  identity.tid = kernel_tid();
   identity.adopted = true;
   identity.waker = own_signal_courier_timer(identity.tid);
   identity.fresh = false;
@@ -136,7 +137,7 @@ int adopt_caller(Pool* home) noexcept {
   }
   auto* adoption = new (std::nothrow) Adoption;
   if (adoption == nullptr) return WEFT_ERR_NO_MEMORY;
-  adopt_stack(adoption->stack, syscall(SYS_gettid) == getpid());
+  adopt_stack(adoption->stack, kernel_tid() == getpid());
   describe_identity(adoption->identity);
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.preemption = WEFT_PREEMPTION_NONE;

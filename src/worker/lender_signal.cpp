@@ -14,6 +14,7 @@
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/kernel_timer.hpp"
 #include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
@@ -337,7 +338,7 @@ WEFT_ON_LENDER bool pass_one(int signal) noexcept {
   if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return false;
   if (info.si_code != SI_TKILL) return pass(info);
   // It has been sent to this thread, for whatever runs here.
-  system_call(SYS_rt_tgsigqueueinfo, process(), system_call(SYS_gettid, 0, 0, 0, 0), signal, word(&info));
+  system_call(SYS_rt_tgsigqueueinfo, process(), kernel_tid(), signal, word(&info));
   return false;
 }
 

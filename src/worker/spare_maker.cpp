@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/futex.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/service_thread.hpp"
 #include "worker/runtime.hpp"
 
@@ -72,7 +72,7 @@ void end_surplus() noexcept {
 }
 
 void* maker_main(void*) noexcept {
-  const auto tid = static_cast<int>(syscall(SYS_gettid));
+  const int tid = kernel_tid();
   maker_tid.store(tid, std::memory_order_relaxed);
   // Not where the worker is bound whose KLT has started this thread, and spins.
   if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));

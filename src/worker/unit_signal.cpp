@@ -76,7 +76,7 @@ void send_to(Identity& to, Klt* klt, int signal) noexcept {
   if (!take_note_off(to, signal)) return;
   note_brought(to, signal_bit(signal));
   klt->has_been_sent.store(true, std::memory_order_relaxed);
-  syscall(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal);
+  system_call(SYS_tgkill, getpid(), klt->tid.load(std::memory_order_relaxed), signal, 0);
 }
 
 bool is_noted(const Identity& to, int signal) noexcept {
@@ -186,7 +186,7 @@ uint64_t take_from_lender(Identity& identity) noexcept {
   uint32_t signal = identity.in_hand.load(std::memory_order_relaxed);
   if (signal == 0 || signal == kTaking) return 0;
   if (!identity.in_hand.compare_exchange_strong(signal, kTaking, std::memory_order_acquire)) return 0;
-  syscall(SYS_rt_tgsigqueueinfo, getpid(), tid_of_this_klt(), signal, &identity.info);
+  system_call(SYS_rt_tgsigqueueinfo, getpid(), tid_of_this_klt(), signal, reinterpret_cast<long>(&identity.info));
   identity.in_hand.store(0, std::memory_order_release);
   lender_call(identity);
   return signal_bit(static_cast<int>(signal));
@@ -199,7 +199,7 @@ uint64_t take() noexcept {
   if (identity == nullptr) return 0;
   const uint64_t noted = identity->signals.exchange(0, std::memory_order_acq_rel);
   for (uint64_t rest = noted; rest != 0; rest &= rest - 1) {
-    syscall(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1);
+    system_call(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1, 0);
   }
   const uint64_t all = noted | take_from_lender(*identity);
   if (all != 0) klt_self()->has_been_sent.store(true, std::memory_order_relaxed);

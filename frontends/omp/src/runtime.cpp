@@ -1,7 +1,6 @@
 #include "runtime.hpp"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "keep.hpp"
 #include "os/cpu_set.hpp"
 #include "os/futex.hpp"
+#include "os/kernel_tid.hpp"
 #include "os/signal_mask.hpp"
 #include "stats.hpp"
 #include "thread.hpp"
@@ -221,7 +221,7 @@ bool start() {
   const std::scoped_lock hold(lock);
   if (started.load(std::memory_order_relaxed)) return false;
   stats_start();
-  const bool on_main = syscall(SYS_gettid) == getpid();
+  const bool on_main = rt::kernel_tid() == getpid();
   if (weft_initialized() || (on_main && !front::may_adopt())) {
     initialize_here(rt::cpu_now());
   } else {

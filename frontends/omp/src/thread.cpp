@@ -2,7 +2,6 @@
 #include "team.hpp"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,6 +17,7 @@
 #include "keep.hpp"
 #include "llvm/thread_end.hpp"
 #include "memory.hpp"
+#include "os/kernel_tid.hpp"
 #include "region.hpp"
 #include "runtime.hpp"
 #include "task_end.hpp"
@@ -121,7 +121,7 @@ void drop_initial_team(Thread& thread) {
   thread.member = nullptr;
 }
 
-bool is_main() noexcept { return syscall(SYS_gettid) == getpid(); }
+bool is_main() noexcept { return rt::kernel_tid() == getpid(); }
 
 [[gnu::noinline]] Thread& meet() {
   const bool main = is_main();  // a ULT, as which it goes on from here, is on another kernel thread
