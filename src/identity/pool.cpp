@@ -16,6 +16,7 @@
 #include "identity/identity.hpp"
 #include "identity/keeper.hpp"
 #include "identity/lender.hpp"
+#include "identity/number.hpp"
 #include "identity/robust.hpp"
 #include "identity/set_id.hpp"
 #include "identity/values.hpp"
@@ -101,11 +102,13 @@ void unlist(Identity* identity) noexcept {
   if (identity->previous_all != nullptr) identity->previous_all->next_all = identity->next_all;
   if (identity->next_all != nullptr) identity->next_all->previous_all = identity->previous_all;
   if (pool.all == identity) pool.all = identity->next_all;
+  number_remove(identity);
 }
 
 void end_lender(Identity* identity) noexcept {
   const pthread_t lender = identity->lender;
   Stack* const memory = identity->memory;  // that it lies on
+  number_settle();
   identity_mark(lender, nullptr);  // it is to be joined
   identity->calls.fetch_or(kLenderEnds, std::memory_order_release);
   futex_wake(identity->calls, 1);
@@ -179,6 +182,7 @@ void lender_ready(Identity* identity) noexcept {
   identity->next_all = pool.all;
   if (pool.all != nullptr) pool.all->previous_all = identity;
   pool.all = identity;
+  number_add(identity);
   park(identity);
   pool.lock.unlock();
   // From here on somebody may use this thread's control block.
@@ -358,6 +362,7 @@ void identity_stop() noexcept {
   pool.lock.unlock();
   while (Identity* identity = pool.all) {
     pool.all = identity->next_all;
+    number_remove(identity);
     end_lender(identity);
   }
   set_id_give_back();
@@ -368,6 +373,7 @@ void identity_forget() noexcept {
   keeper_forget();
   pool.lock.unlock();
   forgotten = pool.all;
+  numbers_forget();
   pool.parked = pool.all = pool.ending = nullptr;
   pool.stack_size = 0;
   pool.some_used = false;

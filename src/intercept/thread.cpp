@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,9 +11,8 @@
 
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
+#include "intercept/to_itself.hpp"
 #include "klt/klt.hpp"
-#include "klt/own_signal.hpp"
-#include "os/signal_mask.hpp"
 #include "worker/identity.hpp"
 #include "worker/unit_signal.hpp"
 
@@ -64,37 +62,6 @@ siginfo_t queued(int signal, const sigval value) noexcept {
   info.si_uid = getuid();
   info.si_value = value;
   return info;
-}
-
-// What the C library keeps to itself nobody sends.
-bool is_reserved(int signal) noexcept { return signal >= __SIGRTMIN && signal < SIGRTMIN; }
-
-// What the C library does where it knows the kernel's number of a thread.
-int send_to_calling_klt(int signal) noexcept {
-  const int before = errno;
-  const int error = syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal) == 0 ? 0 : errno;
-  errno = before;
-  return error;
-}
-int queue_to_calling_klt(siginfo_t& info) noexcept {
-  const int before = errno;
-  const int error = syscall(SYS_rt_tgsigqueueinfo, info.si_pid, syscall(SYS_gettid), info.si_signo, &info) == 0 ? 0 : errno;
-  errno = before;
-  return error;
-}
-
-// What the caller has blocked stays pending where it is: that is to be known as it leaves. Async-signal-safe.
-template <class Send>
-int send_to_itself(int signal, Send send) noexcept {
-  const Identity* identity = klt_register_valid() ? identity_of(pthread_self()) : nullptr;
-  const bool stays = identity != nullptr && signal > 0 && signal <= SIGRTMAX &&
-                     (identity->mask.load(std::memory_order_relaxed) & signal_bit(signal)) != 0;
-  if (!stays) return send();
-  const uint64_t ours = own_signals_mask(), opened = ours & ~change_mask_here(SIG_BLOCK, ours);  // on one KLT
-  klt_self()->has_been_sent.store(true, std::memory_order_relaxed);
-  const int result = send();
-  change_mask_here(SIG_UNBLOCK, opened);
-  return result;
 }
 
 // As the C library does it for another thread than the calling one.

@@ -58,6 +58,10 @@ static void signal_myself(void) {
   atomic_store(&handled_on, 0);
   CHECK(raise(SIGUSR1) == 0);
   CHECK(atomic_load(&handled_on) == syscall(SYS_gettid));
+  atomic_store(&handled_on, 0);
+  CHECK(made->number() == syscall(SYS_gettid) && made->send(made->number(), SIGUSR1) == 0);
+  CHECK(atomic_load(&handled_on) == made->number());
+  CHECK(made->send(made->number(), 12345) == -1 && errno == EINVAL);
   CHECK(made->kill(pthread_self(), 12345) == EINVAL);
 }
 
@@ -182,6 +186,7 @@ static weft_unit_t start_ult(weft_identity_t identity, weft_fn function, void* a
 }
 
 static void in_child(void) {
+  CHECK(made->number() == getpid());
   signal_myself();
   lock_all(PTHREAD_PRIO_INHERIT, 0);  // that identity is a thread's own there
   threads_notice_nothing();
@@ -191,9 +196,11 @@ static void in_child(void) {
 static void own_itself(void* arg) {
   char name[40];
   (void)arg;
+  const int number = made->number();
   for (int round = 0; round < 3; ++round) {
     signal_myself();
     weft_yield();
+    CHECK(made->number() == number);
   }
   CHECK(made->getname(pthread_self(), name, sizeof name) == 0 && strcmp(name, "") == 0);
   CHECK(made->setname(pthread_self(), "a ULT that names itself, so long") == ERANGE);
@@ -216,6 +223,7 @@ static void own_itself(void* arg) {
 
 static atomic_int ready;
 static pthread_t waiting;
+static int waiting_number;
 static atomic_int go_on;
 
 static weft_event_t goes_on = WEFT_EVENT_INIT;
@@ -225,6 +233,7 @@ enum how { kSpins, kYields, kWaits };
 static void own_that_waits(void* arg) {
   const enum how how = *(const enum how*)arg;
   waiting = pthread_self();
+  waiting_number = made->number();
   atomic_store(&ready, 1);
   if (how == kWaits) weft_event_wait(&goes_on);
   while (!atomic_load(&go_on)) {
@@ -246,6 +255,11 @@ static void from_outside(void) {
   CHECK(made->queue(waiting, SIGUSR1, value) == 0);
   while (atomic_load(&handled_on) == 0) usleep(100);
   CHECK(atomic_load(&handled_by) == waiting && atomic_load(&handled_value) == 17);
+  CHECK(made->number() != waiting_number && made->send(waiting_number, 0) == 0);
+  atomic_store(&handled_on, 0);
+  CHECK(made->send(waiting_number, SIGUSR1) == 0);
+  while (atomic_load(&handled_on) == 0) usleep(100);
+  CHECK(atomic_load(&handled_by) == waiting && atomic_load(&handled_on) == waiting_number);
   CHECK(made->cancel(waiting) == ENOTSUP);
   CHECK(made->detach(waiting) == EINVAL);
   CHECK(made->join(waiting, &result) == EINVAL);
@@ -280,6 +294,7 @@ static void others(enum how how) {
   atomic_store(&go_on, 1);
   weft_event_set(&goes_on);
   CHECK(weft_free(&unit) == WEFT_OK);
+  CHECK(made->send(waiting_number, 0) == -1 && errno == ESRCH);
 }
 
 static void of_its_worker(void* arg) {

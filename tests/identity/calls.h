@@ -8,6 +8,8 @@
 struct calls {
   int (*kill)(pthread_t, int);
   int (*queue)(pthread_t, int, union sigval);
+  int (*number)(void);
+  int (*send)(int number, int);
   int (*cancel)(pthread_t);
   int (*detach)(pthread_t);
   int (*join)(pthread_t, void**);

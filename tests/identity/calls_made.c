@@ -1,7 +1,12 @@
 #include "identity/calls.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 static int make_kill(pthread_t thread, int signal) { return pthread_kill(thread, signal); }
 static int make_queue(pthread_t thread, int signal, union sigval value) { return pthread_sigqueue(thread, signal, value); }
+static int make_number(void) { return (int)syscall(SYS_gettid); }
+static int make_send(int number, int signal) { return (int)syscall(SYS_tgkill, getpid(), number, signal); }
 static int make_cancel(pthread_t thread) { return pthread_cancel(thread); }
 static int make_detach(pthread_t thread) { return pthread_detach(thread); }
 static int make_join(pthread_t thread, void** result) { return pthread_join(thread, result); }
@@ -24,6 +29,7 @@ static int make_clocklock(pthread_mutex_t* mutex, clockid_t clock, const struct 
   return pthread_mutex_clocklock(mutex, clock, deadline);
 }
 
-__attribute__((visibility("default"))) const struct calls CALLS = {make_kill,      make_queue,     make_cancel,  make_detach,  make_join,
-                            make_tryjoin,   make_timedjoin, make_clockjoin, make_setname, make_getname,
-                            make_exit,      make_lock,      make_trylock, make_timedlock, make_clocklock};
+__attribute__((visibility("default"))) const struct calls CALLS = {make_kill,      make_queue,     make_number,  make_send,    make_cancel,
+                            make_detach,    make_join,      make_tryjoin, make_timedjoin, make_clockjoin,
+                            make_setname,   make_getname,   make_exit,    make_lock,    make_trylock,
+                            make_timedlock, make_clocklock};

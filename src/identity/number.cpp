@@ -1,0 +1,60 @@
+// number.cpp: lists of identities by their lenders' numbers. Whoever adds or removes one has the pool's lock; who looks has none, since tgkill()
+// is called in signal handlers.
+//
+//   NumberOwner                                the pool
+//   looking += 1                               removes it from its list
+//   walks the list                             waits until looking == 0
+//   looking -= 1                               lets its lender end, on whose stack it lies
+//
+// Sequentially consistent: it has been removed before that walk, or is seen to be looked at. One that has been removed leads on as before.
+#include "identity/number.hpp"
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace weft::rt {
+namespace {
+
+constexpr unsigned kLists = 256;
+constinit std::atomic<Identity*> lists[kLists]{};
+constinit std::atomic<unsigned> looking{0};
+
+std::atomic<Identity*>& list_of(int number) noexcept { return lists[static_cast<unsigned>(number) % kLists]; }
+
+Identity* look(int number) noexcept {
+  looking.fetch_add(1, std::memory_order_seq_cst);
+  Identity* each = list_of(number).load(std::memory_order_seq_cst);
+  while (each != nullptr && each->tid != number) each = each->next_of_number.load(std::memory_order_seq_cst);
+  return each;
+}
+
+}  // namespace
+
+NumberOwner::NumberOwner(int number) noexcept : identity_(look(number)) {}
+NumberOwner::~NumberOwner() { looking.fetch_sub(1, std::memory_order_seq_cst); }
+
+bool number_may_be_owned(int number) noexcept { return list_of(number).load(std::memory_order_relaxed) != nullptr; }
+
+void number_add(Identity* identity) noexcept {
+  std::atomic<Identity*>& list = list_of(identity->tid);
+  identity->next_of_number.store(list.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  list.store(identity, std::memory_order_seq_cst);
+}
+
+void number_remove(Identity* identity) noexcept {
+  std::atomic<Identity*>* at = &list_of(identity->tid);
+  while (at->load(std::memory_order_relaxed) != identity) at = &at->load(std::memory_order_relaxed)->next_of_number;
+  at->store(identity->next_of_number.load(std::memory_order_relaxed), std::memory_order_seq_cst);
+}
+
+void number_settle() noexcept {
+  while (looking.load(std::memory_order_seq_cst) != 0) sched_yield();
+}
+
+void numbers_forget() noexcept {
+  for (std::atomic<Identity*>& list : lists) list.store(nullptr, std::memory_order_relaxed);
+  looking.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace weft::rt

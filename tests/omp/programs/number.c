@@ -1,0 +1,263 @@
+/* number.c: the kernel's number of a thread: each OpenMP thread has one of its own, as long as it lasts, wherever it runs; the main thread has the
+ * process's. What is sent by it comes to that thread, also what the kernel sends to one that has not let go meanwhile.
+ *
+ *   number worker   what holds for threads without an identity of their own, too
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { kThreads = 8, kRounds = 200 };
+
+static pid_t number(void) { return (pid_t)syscall(SYS_gettid); }
+
+static pid_t numbers[kThreads];
+
+/* A yield takes a thread to another kernel thread, as does a tick. */
+static void all_differ(void) {
+#pragma omp parallel num_threads(kThreads)
+  {
+    const int me = omp_get_thread_num();
+    numbers[me] = number();
+    CHECK(numbers[me] > 0);
+    for (int round = 0; round < kRounds; ++round) {
+      if (round % 10 == 0) usleep(10);
+      sched_yield();
+      CHECK(number() == numbers[me]);
+      CHECK(gettid() == numbers[me]);
+    }
+  }
+  CHECK(numbers[0] == getpid());
+  for (int i = 0; i < kThreads; ++i) {
+    for (int j = 0; j < i; ++j) CHECK(numbers[i] != numbers[j]);
+  }
+}
+
+/* ---- what is sent by it */
+
+static int by_number, by_timer, by_file;
+static _Thread_local int handled, value;
+
+static void count(int signal, siginfo_t* info, void* context) {
+  (void)context;
+  if (signal == by_number) CHECK(info->si_code == (info->si_value.sival_int != 0 ? SI_QUEUE : SI_TKILL));
+  value = info->si_value.sival_int;
+  __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
+}
+
+static void to_itself(void) {
+#pragma omp parallel num_threads(kThreads)
+  for (int round = 0; round < kRounds; ++round) {
+    const int before = handled;
+    CHECK(syscall(SYS_tgkill, getpid(), number(), 0) == 0);
+    CHECK(syscall(SYS_tgkill, getpid(), number(), by_number) == 0 && handled == before + 1);
+    CHECK(syscall(SYS_tkill, number(), by_number) == 0 && handled == before + 2);
+    CHECK(tgkill(getpid(), gettid(), by_number) == 0 && handled == before + 3);
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_value.sival_int = 17;
+    CHECK(syscall(SYS_rt_tgsigqueueinfo, getpid(), number(), by_number, &info) == 0 && handled == before + 4 && value == 17);
+    if (round % 10 == 0) sched_yield();
+  }
+  CHECK(syscall(SYS_tgkill, getpid(), number(), 12345) == -1 && errno == EINVAL);
+  CHECK(syscall(SYS_tgkill, getpid() + 1, number(), by_number) == -1 && errno == ESRCH);
+}
+
+static void blocked_by_itself(void) {
+#pragma omp parallel num_threads(kThreads)
+  {
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, by_number);
+    pthread_sigmask(SIG_BLOCK, &one, &before);
+    const int so_far = handled;
+    CHECK(syscall(SYS_tgkill, getpid(), number(), by_number) == 0 && handled == so_far);
+    for (int i = 0; i < 5; ++i) sched_yield();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    CHECK(handled == so_far + 1);
+  }
+}
+
+/* Each sends to the next one until that has counted it; what has come, comes once. */
+static void to_each_other(void) {
+  static int come[kThreads];
+  memset(come, 0, sizeof come);
+#pragma omp parallel num_threads(kThreads)
+  {
+    const int me = omp_get_thread_num(), next = (me + 1) % kThreads;
+    const int before = handled;
+    numbers[me] = number();
+#pragma omp barrier
+    CHECK(syscall(SYS_tgkill, getpid(), numbers[next], 0) == 0);
+    CHECK(syscall(SYS_tgkill, getpid(), numbers[next], by_number) == 0);
+    while (__atomic_load_n(&handled, __ATOMIC_RELAXED) == before) sched_yield();
+    __atomic_fetch_add(&come[me], 1, __ATOMIC_RELAXED);
+#pragma omp barrier
+    CHECK(handled == before + 1);
+  }
+  for (int i = 0; i < kThreads; ++i) CHECK(come[i] == 1);
+}
+
+static void of_nobody(void) {
+  int status;
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(syscall(SYS_tgkill, getpid(), child, by_number) == -1 && errno == ESRCH);
+}
+
+/* The kernel sends it later: to a thread that has let nobody else go on meanwhile. */
+static void wait_for(int count) {
+  while (__atomic_load_n(&handled, __ATOMIC_RELAXED) < count) continue;
+}
+
+static int timer_for(pid_t thread, int through, timer_t* timer) {
+  struct sigevent event;
+  memset(&event, 0, sizeof event);
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = by_timer;
+#ifdef sigev_notify_thread_id
+  event.sigev_notify_thread_id = thread;
+#else
+  event._sigev_un._tid = thread;
+#endif
+  if (through != 0) return timer_create(CLOCK_MONOTONIC, &event, timer);
+  int kernels = 0;
+  const int result = (int)syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &kernels);
+  *timer = (timer_t)(intptr_t)kernels;
+  return result;
+}
+
+static void by_timers(void) {
+  const struct itimerspec soon = {.it_value = {.tv_nsec = 1000000}};
+#pragma omp parallel num_threads(kThreads)
+  for (int through = 0; through < 2; ++through) {
+    const int before = handled;
+    timer_t timer;
+    CHECK(timer_for(number(), through, &timer) == 0);
+    if (through == 0) {
+      CHECK(syscall(SYS_timer_settime, (int)(intptr_t)timer, 0, &soon, NULL) == 0);
+    } else {
+      CHECK(timer_settime(timer, 0, &soon, NULL) == 0);
+    }
+    wait_for(before + 1);
+  }
+}
+
+static void by_files(void) {
+#pragma omp parallel num_threads(kThreads)
+  {
+    const int before = handled;
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const struct f_owner_ex owner = {F_OWNER_TID, number()};
+    CHECK(fcntl(ends[0], F_SETOWN_EX, &owner) == 0);
+    CHECK(fcntl(ends[0], F_SETSIG, by_file) == 0);
+    CHECK(fcntl(ends[0], F_SETFL, fcntl(ends[0], F_GETFL) | O_ASYNC) == 0);
+    CHECK(write(ends[1], "x", 1) == 1);
+    wait_for(before + 1);
+    close(ends[0]);
+    close(ends[1]);
+  }
+  CHECK(fcntl(-1, F_SETOWN_EX, NULL) == -1 && (errno == EBADF || errno == EFAULT));
+}
+
+/* ---- children: one that has all of the parent's memory, one that has a copy, one that Weft knows nothing of */
+
+static int is_first(void* arg) {
+  (void)arg;
+  return gettid() == getpid() && number() == getpid() ? 0 : 1;
+}
+
+static int succeeded(pid_t child, int wait_for) {
+  int status = -1;
+  return child > 0 && waitpid(child, &status, wait_for) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void in_children(void) {
+#pragma omp parallel num_threads(3)
+#pragma omp critical
+  {
+    static _Alignas(64) char stack[65536];
+    const pid_t copy = fork();
+    if (copy == 0) {
+      int is = is_first(NULL) == 0;
+      is &= syscall(SYS_tgkill, getpid(), number(), 0) == 0;
+      _exit(is ? 0 : 1);
+    }
+    CHECK(succeeded(copy, 0));
+    CHECK(succeeded(clone(is_first, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL), 0));
+    const pid_t unknown = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    if (unknown == 0) syscall(SYS_exit_group, is_first(NULL));
+    CHECK(succeeded(unknown, 0));
+  }
+}
+
+/* What has six arguments, and results that are no numbers of threads. */
+static void other_calls(void) {
+  char text[4] = "abc", copy[4] = "";
+  int ends[2];
+  CHECK(syscall(SYS_pipe2, ends, O_CLOEXEC) == 0);
+  CHECK(syscall(SYS_write, ends[1], text, sizeof text) == 4 && syscall(SYS_read, ends[0], copy, sizeof copy) == 4 && strcmp(text, copy) == 0);
+  int word = 0;
+  const struct timespec at = {0, 1};
+  CHECK(syscall(SYS_futex, &word, 9 /* WAIT_BITSET */, 0, &at, NULL, 0xffffffff) == -1 && errno == ETIMEDOUT);
+  CHECK(syscall(SYS_futex, &word, 9, 0, &at, NULL, 0) == -1 && errno == EINVAL);
+  CHECK(syscall(-1) == -1 && errno == ENOSYS);
+  CHECK(fcntl(ends[0], F_GETFD) == FD_CLOEXEC);
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  CHECK(fcntl(-1, F_SETLK, &lock) == -1 && errno == EBADF);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+static void set_handlers(void) {
+  by_number = SIGRTMIN + 3;
+  by_timer = SIGRTMIN + 4;
+  by_file = SIGRTMIN + 5;
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = count;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(by_number, &action, NULL);
+  sigaction(by_timer, &action, NULL);
+  sigaction(by_file, &action, NULL);
+}
+
+int main(int argc, char** argv) {
+  const int own = argc < 2 || strcmp(argv[1], "worker") != 0;
+  set_handlers();
+  CHECK(number() == getpid());
+  other_calls();
+#pragma omp parallel num_threads(2)
+  CHECK(number() > 0);
+  CHECK(number() == getpid() && gettid() == getpid());
+  other_calls();
+  if (own) {
+    all_differ();
+    to_itself();
+    blocked_by_itself();
+    to_each_other();
+    by_timers();
+    by_files();
+  }
+  of_nobody();
+  in_children();
+  CHECK(number() == getpid());
+  return check_end();
+}
