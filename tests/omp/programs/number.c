@@ -2,6 +2,7 @@
  * process's. What is sent by it comes to that thread, also what the kernel sends to one that has not let go meanwhile.
  *
  *   number worker   what holds for threads without an identity of their own, too
+ *   number ends     numbers of many threads that are no more, while the runtime gives up what it keeps for others
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -119,6 +120,36 @@ static void of_nobody(void) {
   if (child == 0) _exit(0);
   CHECK(waitpid(child, &status, 0) == child);
   CHECK(syscall(SYS_tgkill, getpid(), child, by_number) == -1 && errno == ESRCH);
+}
+
+/* In 3 s all that nobody needs has ended. A number that is nobody's, or some thread's for whom nothing was meant, is told so. */
+enum { kMany = 100 };
+static pid_t old_numbers[kMany];
+static int over;
+
+static void* send_to_old(void* arg) {
+  while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+    for (int i = 1; i < kMany; ++i) {
+      const long result = syscall(SYS_tgkill, getpid(), old_numbers[i], i % 2 == 0 ? 0 : by_number);
+      CHECK(result == 0 || (result == -1 && errno == ESRCH));
+    }
+  }
+  return arg;
+}
+
+static void ends(void) {
+#pragma omp parallel num_threads(kMany)
+  old_numbers[omp_get_thread_num()] = number();
+  omp_pause_resource_all(omp_pause_soft);
+  pthread_t senders[2];
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&senders[i], NULL, send_to_old, NULL) == 0);
+  const double end = omp_get_wtime() + 3;
+  while (omp_get_wtime() < end) {
+#pragma omp parallel num_threads(3)
+    usleep(10000);
+  }
+  __atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_join(senders[i], NULL) == 0);
 }
 
 /* The kernel sends it later: to a thread that has let nobody else go on meanwhile. */
@@ -240,8 +271,12 @@ static void set_handlers(void) {
 }
 
 int main(int argc, char** argv) {
-  const int own = argc < 2 || strcmp(argv[1], "worker") != 0;
   set_handlers();
+  if (argc > 1 && strcmp(argv[1], "ends") == 0) {
+    ends();
+    return check_end();
+  }
+  const int own = argc < 2 || strcmp(argv[1], "worker") != 0;
   CHECK(number() == getpid());
   other_calls();
 #pragma omp parallel num_threads(2)
