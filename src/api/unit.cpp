@@ -5,6 +5,7 @@
 #include "klt/guard.hpp"
 #include "klt/time_slice.hpp"
 #include "worker/identity.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -149,6 +150,7 @@ int create_slow(bool tasklet, weft_fn fn, void* arg, const weft_unit_attr_t* att
   const int error = create_with(worker, tasklet, fn, arg, *attr, identity, out);
   if (error != WEFT_OK && identity != nullptr) identity_give_back(identity);
   section_leave(worker);
+  if (worker == nullptr) process_start_threads();
   return error;
 }
 
@@ -217,6 +219,7 @@ int weft_revive(weft_unit_t handle, weft_fn fn, void* arg) {
   set_up(unit, header, fn, arg, unit->pool.load(std::memory_order_relaxed));
   make_ready(worker, unit);
   section_leave(worker);
+  if (worker == nullptr) process_start_threads();
   return WEFT_OK;
 }
 

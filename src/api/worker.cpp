@@ -8,6 +8,7 @@
 #include "klt/no_preemption.hpp"
 #include "worker/packing.hpp"
 #include "worker/pool_sleep.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/worker.hpp"
 
@@ -91,6 +92,7 @@ int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
   if (sched != nullptr && (sched->worker.load() != nullptr || sched->stacked.load())) {
     return WEFT_ERR_STATE;
   }
+  process_start_threads();
   Worker* mine = section_enter();
   Worker* worker = worker_create(sched);
   int error = worker != nullptr ? worker_start(worker) : WEFT_ERR_NO_MEMORY;

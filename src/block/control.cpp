@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "block/block.hpp"
 #include "block/bpf/plugin.h"
@@ -15,6 +16,7 @@
 #include "os/clock.hpp"
 #include "sanitizer_switch.hpp"
 #include "weft/block.h"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/worker.hpp"
@@ -126,6 +128,8 @@ void tell_of_lower_rung() noexcept {
   static_cast<void>(!write(STDERR_FILENO, line, static_cast<size_t>(length)));
 }
 
+constinit BlockMode put_off = BlockMode::Off;  // in a forked child, until there is anybody to go on; under runtime.setup
+
 constinit std::atomic<uint32_t> settings_made{0};  // calls of weft_blocking_set_mode(); written under runtime.setup
 
 int set_mode_as_wished(BlockMode mode) noexcept {
@@ -139,6 +143,7 @@ int set_mode_as_wished(BlockMode mode) noexcept {
 uint32_t block_settings_made() noexcept { return settings_made.load(std::memory_order_relaxed); }
 
 int block_begin_auto(uint32_t made) noexcept {
+  process_start_threads();
   const WatchBegins begins(block_off() && perf_is_asked_for());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
@@ -161,6 +166,7 @@ void block_start(const Options& options) noexcept {
 void block_stop() noexcept {
   block_sees_at_once.store(false, std::memory_order_relaxed);
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
+  put_off = BlockMode::Off;
   scouts_stop();
   scouts_forget_workers();
 }
@@ -171,14 +177,20 @@ void block_remove() noexcept {
 }
 
 void block_become_child(Klt*, Worker* worker) noexcept {
-  const BlockMode mode = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
+  const BlockMode before = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
+  const BlockMode mode = before != BlockMode::Off ? before : put_off;
+  put_off = BlockMode::Off;
   block_sees_at_once.store(false, std::memory_order_relaxed);
   scouts_forget_threads();
   ::new (&block_counts) BlockCounts;  // what they count is the parent's
   if (mode == BlockMode::Off) return;
   if (worker == nullptr) return block_remove();
   // ThreadSanitizer's forked children cannot start threads.
-  if (!san::kSignalsComeLate) static_cast<void>(set_mode(mode));
+  if (!san::kSignalsComeLate) put_off = mode;
+}
+
+void block_start_in_child() noexcept {
+  if (const BlockMode mode = std::exchange(put_off, BlockMode::Off); mode != BlockMode::Off) static_cast<void>(set_mode(mode));
 }
 
 bool block_is_scout(int tid) noexcept { return is_scout(tid); }
@@ -253,6 +265,7 @@ extern "C" {
 
 int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   if (static_cast<unsigned>(mode) > WEFT_BLOCKING_AUTO) return WEFT_ERR_INVALID;
+  process_start_threads();
   const WatchBegins begins(mode != WEFT_BLOCKING_OFF && block_off() && perf_is_asked_for());
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
@@ -273,7 +286,8 @@ int weft_blocking_info(weft_blocking_info_t* info) {
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
   const BlockCounts& counts = block_counts;
   *info = {};
-  info->mode = static_cast<weft_blocking_mode_t>(block_mode.load(std::memory_order_relaxed));
+  const BlockMode mode = block_mode.load(std::memory_order_relaxed);
+  info->mode = static_cast<weft_blocking_mode_t>(mode != BlockMode::Off ? mode : put_off);
   info->rung = rung_name(block_settings.rung.load(std::memory_order_relaxed));
   info->klts = block_settings.klts.load(std::memory_order_relaxed);
   info->in_kernel = ults_in_kernel.load(std::memory_order_relaxed);

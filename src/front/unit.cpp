@@ -6,6 +6,7 @@
 #include "klt/guard.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "worker/finish.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -175,6 +176,7 @@ int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const
   Worker* worker = section_enter();
   const int error = create_with(worker, from_handle(pool), fn, arg, context, wish, unit);
   section_leave(worker);
+  if (worker == nullptr) process_start_threads();
   return error;
 }
 
@@ -198,6 +200,7 @@ int unit_revive(weft_unit_t handle, weft_pool_t pool, weft_fn fn, void* arg, uin
   take_inbox_first(worker, home);
   if (push) make_ready(worker, unit);
   section_leave(worker);
+  if (worker == nullptr) process_start_threads();
   return WEFT_OK;
 }
 

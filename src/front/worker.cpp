@@ -20,6 +20,7 @@
 #include "worker/adopt.hpp"
 #include "worker/bell.hpp"
 #include "worker/identity.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
@@ -142,6 +143,7 @@ bool worker_stopped(weft_worker_t worker) {
 
 int worker_create(weft_sched_t sched, void* front, weft_worker_t* out) {
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+  process_start_threads();
   Worker* mine = section_enter();
   Worker* worker = rt::worker_create(from_handle(sched));
   int error = worker != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;

@@ -12,6 +12,7 @@
 #include "os/cpu_yield.hpp"
 #include "os/membarrier.hpp"
 #include "worker/packing.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 #include "worker/unit_signal.hpp"
@@ -161,7 +162,12 @@ void guard_leave_slow() noexcept {
     san::release(guard_worker());
     klt_register_store32<kKltGuard>(0);
   }
-  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take();
+  const auto left = klt_register_load<kKltAttention, uint32_t>();
+  if ((left & attention::kThreads) != 0) {
+    klt_register_and32<kKltAttention>(~attention::kThreads);
+    process_start_threads();
+  }
+  if ((left & attention::kSignals) != 0) unit_signals_take();
 }
 
 int guard_leave_slow_ok() noexcept {

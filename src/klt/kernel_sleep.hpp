@@ -45,6 +45,8 @@ void block_stop() noexcept;
 void block_remove() noexcept;
 // In a forked child, in its one thread. worker: null: the runtime stayed behind.
 void block_become_child(Klt* self, Worker* worker) noexcept;
+// What it takes of threads: see worker/process_fork.hpp. Under runtime.setup.
+void block_start_in_child() noexcept;
 // The thread that makes spares: beside many that keep their ticks out scouts have nothing of the core. True: it is to do so again soon.
 bool block_look_for_deaf() noexcept;
 // One of ours that is no KLT.

@@ -51,6 +51,7 @@ inline constexpr uint32_t kTimer = 1u << 4;     // nobody may watch over the dea
 inline constexpr uint32_t kPreempt = 1u << 5;   // the time slice of the unit that runs is used up
 inline constexpr uint32_t kSuspend = 1u << 6;   // the worker is suspended: its scheduler is to look soon
 inline constexpr uint32_t kSignals = 1u << 7;   // the unit that runs has been sent signals
+inline constexpr uint32_t kThreads = 1u << 8;   // a forked child is to start the threads that it has put off
 }  // namespace attention
 
 // The C++ runtime's per-thread exception state (Itanium ABI, __cxa_eh_globals).

@@ -30,6 +30,7 @@ void preempt_stop() noexcept;
 void preempt_remove() noexcept;
 // In a forked child, in its one thread. worker: null: the runtime stayed behind.
 void preempt_become_child(Klt* self, Worker* worker) noexcept;
+void preempt_start_in_child() noexcept;
 
 // What the thread that makes spare KLTs does when spare_maker_look() asks for it: a deadlock over a foreign lock is told.
 void preempt_look_for_stuck() noexcept;

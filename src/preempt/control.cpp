@@ -10,6 +10,7 @@
 #include "os/signal_frame.hpp"
 #include "preempt/preempt.hpp"
 #include "sanitizer_switch.hpp"
+#include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/signal_stack.hpp"
 #include "worker/spare_maker.hpp"
@@ -120,8 +121,12 @@ void preempt_become_child(Klt* self, Worker* worker) noexcept {
     return;
   }
   if (self->tick_timer.load(std::memory_order_relaxed) == kNoTimer) preempt_want_metronome();
-  if (!san::kSignalsComeLate) spare_maker_start();  // ThreadSanitizer's forked children cannot start threads
   preempt_goes_on(self, worker);
+}
+
+void preempt_start_in_child() noexcept {
+  // ThreadSanitizer's forked children cannot start threads.
+  if (!preempt_off() && !san::kSignalsComeLate) spare_maker_start();
 }
 
 void preempt_klt_starts(Klt* klt) noexcept {
@@ -141,6 +146,7 @@ extern "C" {
 
 int weft_preemption_set_mode(weft_preemption_mode_t mode) {
   if (static_cast<unsigned>(mode) > WEFT_PREEMPTION_AUTO) return WEFT_ERR_INVALID;
+  process_start_threads();
   const NoPreemption scope;
   std::lock_guard hold(runtime.setup);
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;

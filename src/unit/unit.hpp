@@ -296,6 +296,8 @@ struct UnitCache {
 
 // For threads without a worker.
 Unit* unit_acquire_global() noexcept;
+// Whoever next takes units from what all share calls that, once: in a section, or inside the gate. Null: nobody does.
+void unit_tell_of_next(void (*tell)() noexcept) noexcept;
 void unit_release_global(Unit* unit) noexcept;
 
 // Brings a descriptor's rarely used parts back to their first state. Precondition: its unit-local

@@ -119,11 +119,21 @@ struct Quarantine {
 
 constinit Quarantine quarantine;
 
+constinit std::atomic<void (*)() noexcept> teller{nullptr};
+
+void tell() noexcept {
+  if (teller.load(std::memory_order_relaxed) == nullptr) return;
+  if (const auto tell_it = teller.exchange(nullptr, std::memory_order_relaxed)) tell_it();
+}
+
 }  // namespace
 
 void unit_setup(PageKind kind) noexcept { pages = kind; }
 
+void unit_tell_of_next(void (*tell)() noexcept) noexcept { teller.store(tell, std::memory_order_relaxed); }
+
 Unit* UnitCache::refill() noexcept {
+  tell();
   const unsigned node = current_node();
   Unit* chunk;
   {
@@ -162,6 +172,7 @@ void UnitCache::drain() noexcept {
 }
 
 Unit* unit_acquire_global() noexcept {
+  tell();
   const unsigned node = current_node();
   std::scoped_lock hold(lock);
   Unit* unit = pop_chunk(node);

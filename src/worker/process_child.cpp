@@ -7,6 +7,8 @@
 // Rejected: putting this off until the child first calls Weft, for the sake of children that call exec(): the
 // kernel would then unmap the same stacks, and queries would have to ask first.
 #include <algorithm>
+#include <cerrno>
+#include <mutex>
 #include <new>
 
 #include "base/check.hpp"
@@ -15,6 +17,7 @@
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/kernel_sleep.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/program_signals.hpp"
 #include "os/membarrier.hpp"
 #include "os/overflow.hpp"
@@ -34,6 +37,7 @@ namespace {
 
 constinit bool stranded = false;
 constinit bool left_behind = false;
+constinit std::atomic<bool> threads_wait{false};  // to be started; written under runtime.setup
 
 // ---- units
 
@@ -154,6 +158,11 @@ const Stack& stack_of(const Unit* unit, const Worker* own) noexcept {
   return *stack;
 }
 
+// By whoever makes a unit: at the end of that. A thread that is no KLT does it itself (process_start_threads()).
+void ask_for_threads() noexcept {
+  if (klt_register_valid()) klt_register_or32<kKltAttention>(attention::kThreads);
+}
+
 // From now on it is what main was: its stack is there for good, and its end that of the process.
 void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
   // A thread that has become a ULT has none: its outermost frame is the C library's already.
@@ -201,7 +210,16 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   bind_carrier(self, worker);  // it has no CPU of its own: the process's mask
   preempt_become_child(self, worker);
   block_become_child(self, worker);
-  unit_for_each([](Unit* unit, void*) { if (ended(unit)) keep_ended(unit); }, nullptr);
+  bool others = false;  // which may be revived
+  const auto keep = [](Unit* unit, void* others_arg) {
+    if (!ended(unit)) return;
+    keep_ended(unit);
+    *static_cast<bool*>(others_arg) = true;
+  };
+  unit_for_each(keep, &others);
+  threads_wait.store(true, std::memory_order_relaxed);
+  unit_tell_of_next(ask_for_threads);
+  if (others) ask_for_threads();
 }
 
 // No ULT has called fork(): as if the runtime had never been started.
@@ -262,6 +280,25 @@ void process_become_child(Klt* self, bool inside) noexcept {
     go_on(survivor, self);
   }
   identity_unmap_forgotten();
+}
+
+void process_start_threads() noexcept {
+  if (!threads_wait.load(std::memory_order_relaxed)) return;
+  const int error = errno;
+  {
+    const NoPreemption scope;
+    std::lock_guard hold(runtime.setup);
+    if (threads_wait.exchange(false, std::memory_order_relaxed)) {
+      preempt_start_in_child();
+      block_start_in_child();
+    }
+  }
+  errno = error;
+}
+
+void process_forget_threads() noexcept {
+  threads_wait.store(false, std::memory_order_relaxed);
+  unit_tell_of_next(nullptr);
 }
 
 bool process_is_stranded() noexcept { return stranded; }

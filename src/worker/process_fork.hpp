@@ -10,6 +10,12 @@ namespace weft::rt {
 // handler has called fork()).
 void process_become_child(Klt* self, bool inside) noexcept;
 
+// The child starts no threads before there is a second unit, or worker: until then nobody waits for what the only unit does, and a program that
+// forks may want to be one thread (unshare(), setns()), or is over soon. These are started now, if there are any to start. Guard down.
+void process_start_threads() noexcept;
+// The runtime ends.
+void process_forget_threads() noexcept;
+
 // Whether a tasklet, a scheduler or a signal handler has called fork(), and this is the child: Weft can not
 // run here, because what is on the stack belongs to the parent's workers.
 bool process_is_stranded() noexcept;

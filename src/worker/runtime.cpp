@@ -276,6 +276,7 @@ void drop_all(Worker* mine) noexcept {
 
 // Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
 void stop() noexcept {
+  process_forget_threads();
   block_stop();  // its threads may be writing a report
   inspect_stop();
   bell_stop();

@@ -1,4 +1,6 @@
 // fork() of the process from a ULT, wherever it runs: what the child has, and what stayed behind.
+#include <dirent.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "klt/klt.hpp"
@@ -452,6 +455,118 @@ TEST_P(ProcessFork, MoreWorkersCanBeMadeInTheChild) {
     CHILD_OK(weft_free(&unit));
     CHILD_CHECK(elsewhere);
     CHILD_OK(weft_worker_free(&worker));
+    use_and_restart();
+  }), 0);
+}
+
+// ---- threads of the child's
+
+unsigned threads() {
+  unsigned count = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* each = readdir(tasks)) count += each->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+class ProcessForkThreads : public WorkersTest {
+ protected:
+  void SetUp() override {
+    WorkersTest::SetUp();
+    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
+    if (weft_blocking_set_mode(WEFT_BLOCKING_AUTO) != WEFT_OK) GTEST_SKIP() << "nobody who blocks is noticed here";
+    if (!kChildMayStartThreads) GTEST_SKIP() << "ThreadSanitizer: the child may start no threads";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Workers, ProcessForkThreads, kWorkerCounts);
+
+struct BlockingPipe {
+  int ends[2];
+  BlockingPipe() { CHILD_CHECK(pipe(ends) == 0); }
+  void put() const { CHILD_CHECK(write(ends[1], "x", 1) == 1); }
+  void get() const {
+    char got = 0;
+    while (read(ends[0], &got, 1) < 0) CHILD_CHECK(errno == EINTR);
+  }
+};
+
+void does_alone() {
+  CHILD_CHECK(threads() == 1);
+  weft_yield();
+  weft_mutex_t mutex = WEFT_MUTEX_INIT;
+  CHILD_OK(weft_mutex_lock(&mutex));
+  CHILD_OK(weft_mutex_unlock(&mutex));
+  weft_blocking_info_t info;
+  CHILD_OK(weft_blocking_info(&info));
+  CHILD_CHECK(info.mode == WEFT_BLOCKING_AUTO);
+  CHILD_CHECK(threads() == 1);
+}
+
+// By a thread that is none of Weft's: the only worker's is in the kernel meanwhile.
+void does_by_a_thread(Call& call) {
+  std::thread([&] {
+    weft_unit_t unit = call.ult();
+    CHILD_OK(weft_free(&unit));
+  }).join();
+}
+
+TEST_P(ProcessForkThreads, StartWhenThereIsASecondUnit) {
+  in_ult([] {
+    EXPECT_EQ(run_in_child([] {
+      does_alone();
+      const BlockingPipe pipe;
+      Call puts([&] { pipe.put(); });
+      weft_unit_t unit = puts.ult();
+      pipe.get();  // it is noticed that this one blocks
+      CHILD_OK(weft_free(&unit));
+      CHILD_CHECK(threads() > 1);
+      std::atomic<bool> set{false};
+      Call sets([&] { set = true; });
+      unit = sets.ult();
+      while (!set) continue;  // its time slice ends
+      CHILD_OK(weft_free(&unit));
+      use_weft();
+    }), 0);
+  });
+}
+
+TEST_P(ProcessForkThreads, StartWhenAThreadMakesAUnit) {
+  EXPECT_EQ(run_in_child([] {
+    does_alone();
+    Call call([] {});
+    does_by_a_thread(call);
+    use_and_restart();
+  }), 0);
+}
+
+TEST_P(ProcessForkThreads, StartWhenOneThatHasEndedIsRevived) {
+  Call call([] {});
+  weft_unit_t unit = call.ult();
+  ASSERT_TRUE(ok(weft_join(unit)));
+  EXPECT_EQ(run_in_child([&] {
+    CHILD_CHECK(threads() == 1);
+    const BlockingPipe pipe;
+    Call puts([&] { pipe.put(); });
+    CHILD_OK(weft_revive(unit, &Call::run, &puts));
+    pipe.get();
+    CHILD_OK(weft_join(unit));
+  }), 0);
+  EXPECT_TRUE(ok(weft_free(&unit)));
+}
+
+TEST_P(ProcessForkThreads, StartInAChildOfTheChild) {
+  EXPECT_EQ(run_in_child([] {
+    does_alone();
+    CHILD_CHECK(run_in_child([] {
+      does_alone();
+      const BlockingPipe pipe;
+      Call puts([&] { pipe.put(); });
+      weft_unit_t unit = puts.ult();
+      pipe.get();
+      CHILD_OK(weft_free(&unit));
+    }) == 0);
+    CHILD_OK(weft_blocking_set_mode(WEFT_BLOCKING_OFF));
+    CHILD_OK(weft_preemption_set_mode(WEFT_PREEMPTION_OFF));
     use_and_restart();
   }), 0);
 }
