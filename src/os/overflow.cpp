@@ -13,6 +13,7 @@
 
 #include "arch/frame.hpp"
 #include "klt/klt.hpp"
+#include "os/realtime_signal.hpp"
 #include "os/signal_mask.hpp"
 #include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
@@ -128,7 +129,7 @@ void tell_once(const Running& running, const void* address) noexcept {
 void fall_back(int signal, const siginfo_t* info) noexcept {
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
-  sigaction(signal, &standard, nullptr);
+  signal_action(signal, &standard, nullptr);
   if (info->si_code <= 0) raise(signal);  // sent by somebody: it would not come again
 }
 
@@ -232,8 +233,8 @@ void overflow_install() noexcept {
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&ours.sa_mask);  // no other handler here, on the alternate stack, before we know where this one is to run
   for (int i = 0; i < 2; ++i) {
-    sigaction(kSignals[i], nullptr, &previous[i]);
-    sigaction(kSignals[i], &ours, nullptr);
+    signal_action(kSignals[i], nullptr, &previous[i]);
+    signal_action(kSignals[i], &ours, nullptr);
   }
 }
 
@@ -241,9 +242,9 @@ void overflow_remove() noexcept {
   if (!installed.exchange(false)) return;
   for (int i = 0; i < 2; ++i) {
     struct sigaction now;
-    sigaction(kSignals[i], nullptr, &now);
+    signal_action(kSignals[i], nullptr, &now);
     if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle) {
-      sigaction(kSignals[i], &previous[i], nullptr);
+      signal_action(kSignals[i], &previous[i], nullptr);
     }
   }
 }
