@@ -11,6 +11,7 @@
 #include "klt/own_action.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
+#include "os/overflow.hpp"
 
 using namespace weft::rt;
 
@@ -48,7 +49,7 @@ Handler set_ours(int signal, Handler handler, int flags) noexcept {
   return own_action_set(next_sigaction.get(), signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
 }
 
-// A stand-in's (klt/own_signal.hpp), which the program may block like any other: as the C library has it.
+// A stand-in's (klt/own_signal.hpp), or a fault's, which the program may block like any other: as the C library has it.
 Handler set_and_open(int signal, Handler handler) noexcept {
   sigset_t one, before;
   sigemptyset(&one);
@@ -85,10 +86,10 @@ Handler ssignal(int signal, Handler handler) noexcept { return set(next_ssignal.
 Handler sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal.get(), signal, handler, kOnce); }
 Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sysv_signal_too.get(), signal, handler, kOnce); }
 
-// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-in.
+// SIG_HOLD blocks it, which is no action; and is told where it was blocked. Ours is never blocked, but for the stand-in and those of faults.
 Handler sigset(int signal, Handler handler) noexcept {
   note(signal, handler);
-  if (signal == kStandIn && own_action_is_held(signal)) return set_and_open(signal, handler);
+  if (own_action_is_held(signal) && ((signal_bit(signal) & kOverflowSignals) != 0 || signal == kStandIn)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
   if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);
   struct sigaction now;

@@ -4,6 +4,7 @@
 
 #include "arch/system_call.hpp"
 #include "klt/own_signal.hpp"
+#include "os/overflow.hpp"
 #include "os/realtime_signal.hpp"
 #include "os/signal_mask.hpp"
 
@@ -57,11 +58,22 @@ void own_action_end(int signal) noexcept {
   own_signal_remove_handler(signal, is_ignored(signal));
 }
 
-void own_action_become_child() noexcept { process.store(this_process(), std::memory_order_relaxed); }
+void own_action_hold(int signal) noexcept {
+  process.store(this_process(), std::memory_order_relaxed);
+  own_action_held.fetch_or(signal_bit(signal), std::memory_order_relaxed);
+}
+
+void own_action_let_go(int signal) noexcept { own_action_held.fetch_and(~signal_bit(signal), std::memory_order_relaxed); }
+
+void own_action_become_child() noexcept {
+  process.store(this_process(), std::memory_order_relaxed);
+  overflow_become_child();
+}
 
 int own_action_set(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
   // To a child of vfork() nothing of ours comes, and the notes are the parent's.
   const bool is_childs = process.load(std::memory_order_relaxed) != this_process();
+  if ((signal_bit(signal) & kOverflowSignals) != 0) return overflow_set_programs(next, signal, wanted, was, is_childs);
   const bool passes = wanted != nullptr && (comes_true(signal, *wanted) || is_childs);
   struct sigaction before;
   if (const int result = next(signal, passes ? wanted : nullptr, &before); result != 0) return result;

@@ -2,7 +2,8 @@
 //
 // Programs set all signals to their defaults: daemons when they begin, Ruby in a child that is about to call exec(). The next tick would
 // end them. So the default, or that it is ignored, is noted for such a signal and told when the program asks, and our handler
-// stays. A handler of the program's takes the place of ours, as it always has; ours comes back when the program gives that up.
+// stays. A handler of the program's takes the place of ours, as it always has; ours comes back when the program gives that up. Not so one for faults
+// (os/overflow.hpp), which ours calls.
 #pragma once
 
 #include <signal.h>
@@ -17,6 +18,9 @@ namespace weft::rt {
 void own_action_begin(int signal) noexcept;
 // No longer: what has been noted comes into force.
 void own_action_end(int signal) noexcept;
+// The same for one of which overflow.hpp (os/) notes all that the program sets.
+void own_action_hold(int signal) noexcept;
+void own_action_let_go(int signal) noexcept;
 // In a forked child: what is ours is the child's.
 void own_action_become_child() noexcept;
 

@@ -8,10 +8,13 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "arch/frame.hpp"
+#include "base/spin_lock.hpp"
 #include "klt/klt.hpp"
 #include "os/realtime_signal.hpp"
 #include "os/signal_mask.hpp"
@@ -29,9 +32,28 @@ constexpr size_t kAltStackBytes = size_t{64} << 10;
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 
-// Written by overflow_install() before its handler is set.
-struct sigaction previous[2];
 constinit std::atomic<bool> installed{false};
+
+// What the program has set. All signals are blocked round the lock: our handler takes it, too.
+struct sigaction programs[2];
+constinit SpinLock programs_lock;
+
+struct sigaction& programs_slot(int signal) noexcept { return programs[signal == SIGSEGV ? 0 : 1]; }
+
+struct sigaction programs_action(int signal) noexcept {
+  const std::scoped_lock hold(programs_lock);
+  return programs_slot(signal);
+}
+
+// One that is to be called once has its default from now on.
+struct sigaction take_programs_action(int signal) noexcept {
+  const SignalsBlocked alone;
+  const std::scoped_lock hold(programs_lock);
+  struct sigaction& slot = programs_slot(signal);
+  const struct sigaction action = slot;
+  if (is_handler(action) && (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) slot.sa_handler = SIG_DFL;
+  return action;
+}
 
 template <class... Args>
 void say(const char* format, Args... args) noexcept {
@@ -133,12 +155,12 @@ void fall_back(int signal, const siginfo_t* info) noexcept {
   if (info->si_code <= 0) raise(signal);  // sent by somebody: it would not come again
 }
 
-void call_previous(int signal, siginfo_t* info, void* context) noexcept {
-  const struct sigaction& before = previous[signal == SIGSEGV ? 0 : 1];
+void call_programs(int signal, siginfo_t* info, void* context) noexcept {
+  const struct sigaction before = take_programs_action(signal);
   const bool sent = info->si_code <= 0;
   const bool simple = (before.sa_flags & SA_SIGINFO) == 0;
-  if (simple && before.sa_handler == SIG_IGN && sent) return;
-  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) {
+  if (before.sa_handler == SIG_IGN && sent) return;
+  if (!is_handler(before)) {
     fall_back(signal, info);
     return;
   }
@@ -157,10 +179,9 @@ void call_previous(int signal, siginfo_t* info, void* context) noexcept {
 // On which stack the program has its own handler run, if it has one.
 enum class Place { kNone, kWhereTheFaultWas, kAlternate };
 
-Place place_of_previous(int signal) noexcept {
-  const struct sigaction& before = previous[signal == SIGSEGV ? 0 : 1];
-  const bool simple = (before.sa_flags & SA_SIGINFO) == 0;
-  if (simple && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) return Place::kNone;
+Place place_of_programs(int signal) noexcept {
+  const struct sigaction before = programs_action(signal);
+  if (!is_handler(before)) return Place::kNone;
   return (before.sa_flags & SA_ONSTACK) == 0 ? Place::kWhereTheFaultWas : Place::kAlternate;
 }
 
@@ -171,7 +192,7 @@ bool is_on_alternate_stack(const ucontext_t& frame, uintptr_t address) noexcept 
 void go_on_there(ucontext_t* frame) noexcept {
   const Klt* before = klt_register_valid() ? klt_self() : nullptr;
   siginfo_t* info = frame_info(*frame);
-  call_previous(info->si_signo, info, frame);
+  call_programs(info->si_signo, info, frame);
   // A runtime's handler opens the signals again, and goes on as any code of the ULT's: maybe on another KLT. The kernel takes from the frame
   // which alternate stack the thread has.
   if (before != nullptr && klt_self() != before) alternate_stack(nullptr, &frame->uc_stack);
@@ -201,7 +222,7 @@ __attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginf
 // A handler for the alternate stack is one for overflows, of runtimes of languages: it has its turn. Another one has no stack to run on,
 // and one that is to run where the fault was sees the stack pointer there: collectors take it for the thread's.
 void handle(int signal, siginfo_t* info, void* context) noexcept {
-  const Place place = place_of_previous(signal);
+  const Place place = place_of_programs(signal);
   if (klt_register_valid() && info->si_code > 0) {
     const Running running = what_runs(klt_self());
     if (running.stack != nullptr && stack_in_guard(*running.stack, info->si_addr)) {
@@ -210,7 +231,18 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
     }
   }
   if (place != Place::kNone) move_to_programs_stack(info, *static_cast<ucontext_t*>(context), place == Place::kAlternate);
-  call_previous(signal, info, context);
+  call_programs(signal, info, context);
+}
+
+bool is_ours(const struct sigaction& action) noexcept { return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle; }
+
+// `restarts`: system calls that are cut short by one which is sent: as the program wants it.
+void put_ours(int signal, bool restarts) noexcept {
+  struct sigaction ours{};
+  ours.sa_sigaction = handle;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
+  sigfillset(&ours.sa_mask);  // no other handler here, on the alternate stack, before we know where this one is to run
+  signal_action(signal, &ours, nullptr);
 }
 
 }  // namespace
@@ -228,25 +260,46 @@ void overflow_noticed(const Unit* unit, const Stack& stack) noexcept {
 
 void overflow_install() noexcept {
   if (installed.exchange(true)) return;
-  struct sigaction ours{};
-  ours.sa_sigaction = handle;
-  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigfillset(&ours.sa_mask);  // no other handler here, on the alternate stack, before we know where this one is to run
-  for (int i = 0; i < 2; ++i) {
-    signal_action(kSignals[i], nullptr, &previous[i]);
-    signal_action(kSignals[i], &ours, nullptr);
+  const SignalsBlocked alone;
+  const std::scoped_lock hold(programs_lock);
+  for (const int signal : kSignals) {
+    signal_action(signal, nullptr, &programs_slot(signal));
+    own_action_hold(signal);
+    put_ours(signal, true);
   }
 }
 
 void overflow_remove() noexcept {
   if (!installed.exchange(false)) return;
-  for (int i = 0; i < 2; ++i) {
+  const SignalsBlocked alone;
+  const std::scoped_lock hold(programs_lock);
+  for (const int signal : kSignals) {
     struct sigaction now;
-    signal_action(kSignals[i], nullptr, &now);
-    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handle) {
-      signal_action(kSignals[i], &previous[i], nullptr);
-    }
+    signal_action(signal, nullptr, &now);
+    if (is_ours(now)) signal_action(signal, &programs_slot(signal), nullptr);
+    own_action_let_go(signal);
   }
+}
+
+void overflow_become_child() noexcept { programs_lock.unlock(); }
+
+int overflow_set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was, bool childs) noexcept {
+  const SignalsBlocked alone;
+  const std::scoped_lock hold(programs_lock);
+  struct sigaction now;
+  if (const int result = next(signal, nullptr, &now); result != 0) return result;
+  const bool ignores = wanted != nullptr && wanted->sa_handler == SIG_IGN;
+  const bool ours = is_ours(now), held = own_action_is_held(signal);
+  const bool comes_back = wanted != nullptr && !childs && !ignores && held && now.sa_handler == SIG_IGN;
+  const struct sigaction before = ours ? programs_slot(signal) : now;
+  if (wanted != nullptr && ((ours && !childs && !ignores) || comes_back)) {
+    programs_slot(signal) = *wanted;
+    put_ours(signal, !is_handler(*wanted) || (wanted->sa_flags & SA_RESTART) != 0);
+  } else if (wanted != nullptr) {
+    next(signal, wanted, nullptr);
+  }
+  if (was != nullptr) *was = before;
+  return 0;
 }
 
 bool overflow_is_on_stack_of(const Klt* klt) noexcept {

@@ -3,7 +3,7 @@
 //
 // Every KLT handles SIGSEGV and SIGBUS on an alternate stack, since the one it runs on is full. A
 // fault in the guard of that stack is reported, and the program aborts. Any other fault goes to
-// whatever handler there was before, so that those of programs and sanitizers work as without Weft: on the alternate stack that a
+// the handler that the program has set, before or since, so that those of programs and sanitizers work as without Weft: on the alternate stack that a
 // ULT with an identity of its own has set, or where it has not asked for one on the stack that the fault was on. Not on the KLT's: a handler that goes
 // on elsewhere, with signals open, and comes back (.NET's does) would find the frames of ticks in the place of its own.
 //
@@ -14,15 +14,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "klt/own_action.hpp"
+#include "os/signal_mask.hpp"
+
 namespace weft::rt {
 
 struct Klt;
 struct Stack;
 struct Unit;
 
-// For the process. A handler that the program sets later replaces ours; ours is then not put back.
+// For the process.
 void overflow_install() noexcept;
 void overflow_remove() noexcept;
+// In a forked child: another thread may have been about to set one.
+void overflow_become_child() noexcept;
+
+inline constexpr uint64_t kOverflowSignals = signal_bit(SIGSEGV) | signal_bit(SIGBUS);
+
+// sigaction() by the program for one of these while it is held (klt/own_action.hpp): noted and told, and ours stays. `next`: what it would have
+// called. That it is ignored takes the place of ours, and ours that of that. `childs`: by a child of vfork(), whose alone it is. Async-signal-safe.
+int overflow_set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was, bool childs) noexcept;
 
 // The kernel's sigaltstack(), not that of src/intercept/. Async-signal-safe.
 inline int alternate_stack(const stack_t* wanted, stack_t* was) noexcept {

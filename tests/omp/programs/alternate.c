@@ -1,6 +1,7 @@
 /* alternate.c: signal handlers that outlive a moment, and the alternate stacks of threads that may go on on another kernel thread.
  *
  *   alternate worker   what holds for threads without an identity of their own, too
+ *   alternate late     the handlers of faults are set after the first region
  */
 #define _GNU_SOURCE
 #include <omp.h>
@@ -168,7 +169,10 @@ static void waits(void) {
 
 /* The handlers of faults are there before the runtime's: as runtimes of languages have it. */
 int main(int argc, char** argv) {
-  if (argc > 1 && strcmp(argv[1], "worker") == 0) {
+  if (argc > 1 && strcmp(argv[1], "late") == 0) {
+    PRAGMA(omp parallel num_threads(kThreads)) compute(0.001);
+    faults();
+  } else if (argc > 1 && strcmp(argv[1], "worker") == 0) {
     faults_beside_it();
   } else {
     faults();
