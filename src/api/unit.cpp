@@ -178,6 +178,12 @@ template <bool kTasklet>
   return guard_leave_ok(worker);
 }
 
+// To be resumed; or somebody has resumed it already. That counts at once, so who looks before he resumes is not to find it blocked twice.
+bool is_on_its_way(const Unit* unit) noexcept {
+  return unit->slot.load(std::memory_order_relaxed) == static_cast<uint32_t>(WaitKind::kSuspend) &&
+         unit->token.load(std::memory_order_acquire) != kTokenParked;
+}
+
 }  // namespace
 }  // namespace weft::rt
 
@@ -264,7 +270,7 @@ weft_unit_state_t weft_unit_state(weft_unit_t handle) {
     case UnitState::kReady: return WEFT_UNIT_READY;
     case UnitState::kRunning:
     case UnitState::kInKernel: return WEFT_UNIT_RUNNING;
-    case UnitState::kBlocked: return WEFT_UNIT_BLOCKED;
+    case UnitState::kBlocked: return is_on_its_way(unit) ? WEFT_UNIT_RUNNING : WEFT_UNIT_BLOCKED;
     case UnitState::kFree:
     case UnitState::kTerminated:
     case UnitState::kForked: break;

@@ -236,12 +236,12 @@ bool yield_to(weft_unit_t to, uint64_t context) {
 
 bool take_suspended(weft_unit_t handle) {
   Unit* unit = from_handle(handle);
-  for (;;) {
-    const UnitView seen = view(handle);
-    if (!seen.suspended) return false;
-    uint8_t parked = kTokenParked;
-    // Acquire, pairs with the release in suspend_action(): its context is complete.
-    if (unit->token.compare_exchange_strong(parked, kTokenNone, std::memory_order_acq_rel)) break;
+  uint8_t parked = kTokenParked;
+  // Acquire, pairs with the release in suspend_action(): its context is complete.
+  while (!unit->token.compare_exchange_strong(parked, kTokenNone, std::memory_order_acq_rel)) {
+    const bool suspends = unit_state(unit) == UnitState::kBlocked && unit->slot.load(std::memory_order_relaxed) == static_cast<uint32_t>(WaitKind::kSuspend);
+    if (!suspends || parked == kTokenResumed) return false;
+    parked = kTokenParked;
     cpu_pause();  // it is about to be parked
   }
   Worker* worker = section_enter();

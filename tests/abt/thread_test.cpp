@@ -1,4 +1,6 @@
 // ABT_thread_*: made, joined, freed, revived, cancelled, ended; yielding and suspending; what can be asked.
+#include <atomic>
+
 #include "support/abt_units.hpp"
 
 namespace {
@@ -41,6 +43,26 @@ TEST_F(AbtThread, JoinedFromEachContext) {
     }
   }
   EXPECT_EQ(ran, 14);
+}
+
+// Who resumes looks at the state: what is seen blocked has not been resumed yet.
+TEST_F(AbtThread, ResumedAsSoonAsItIsSeenBlocked) {
+  constexpr int kTimes = 20'000;
+  const AnXstream other;
+  std::atomic<int> woken{0};
+  AbtCall call([&] {
+    while (woken < kTimes) {
+      EXPECT_TRUE(abt_ok(ABT_self_suspend()));
+      ++woken;
+    }
+  });
+  ABT_thread thread = call.thread(other.pool());
+  for (int resumed = 0; resumed < kTimes; ++resumed) {
+    while (state_of(thread) != ABT_THREAD_STATE_BLOCKED) continue;
+    EXPECT_EQ(woken, resumed);
+    ASSERT_TRUE(abt_ok(ABT_thread_resume(thread)));
+  }
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
 }
 
 TEST_F(AbtThread, WhoMayNotBeJoined) {
