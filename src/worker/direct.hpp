@@ -37,8 +37,9 @@ inline void mark_if_direct(Unit* unit) noexcept {
   const Unit* host = unit->host;
   const auto in_lane = [](const Unit* u) {
     const Pool* pool = u->pool.load(std::memory_order_relaxed);
-    if (!unit_is(u, flag::kFront)) return pool->lane_owner != nullptr;
-    return pool->lane_owner == guard_worker() && guard_worker()->ring != nullptr;
+    const Worker* owner = pool->lane_owner;
+    if (!unit_is(u, flag::kFront)) return owner != nullptr && pool == &owner->lane;
+    return owner == guard_worker() && guard_worker()->ring != nullptr;
   };
   if (unit_is(host, flag::kPrimary) && leaves_its_klt()) return;  // see leave_its_klt()
   const bool fp_alone = unit_owns(host, own::kFp) && !unit_owns(host, own::kIdentity);  // straight.hpp is for those that have both

@@ -22,10 +22,11 @@ Pool* required_pool(const Unit* unit) noexcept {
   if (unit_is(host, flag::kPinned | flag::kFront)) return host->pool.load(std::memory_order_relaxed);
   Pool* pool = unit->pool.load(std::memory_order_relaxed);
   const Worker* owner = pool->lane_owner;
-  if (owner == nullptr) return pool;
+  // Not one that only lies in a lane for now (HostedPool): its units are its schedulers', whoever these are later.
+  if (owner == nullptr || pool != &owner->lane) return pool;
   if (!unit->homed.load(std::memory_order_relaxed)) return nullptr;
   // A home pool is a preference, which a suspended worker cannot meet.
-  const bool gone = owner->suspended.load(std::memory_order_relaxed) && &owner->lane == pool && !owner->lane.is_listed();
+  const bool gone = owner->suspended.load(std::memory_order_relaxed) && !owner->lane.is_listed();
   return gone ? nullptr : pool;
 }
 

@@ -123,6 +123,34 @@ static void all_at_once(ABT_pool here, ABT_pool there) {
   for (int i = 0; i < kServers; ++i) CHECK(ABT_thread_free(&servers[i]) == ABT_SUCCESS);
 }
 
+/* Execution streams end when their units have, also those of OpenMP's teams that have begun there. */
+enum { kStreams = 2, kOpening = 6 };
+
+static void open_regions(void* unused) {
+  (void)unused;
+  for (int i = 0; i < 10; ++i) {
+    long sum = 0;
+#pragma omp parallel for reduction(+ : sum) num_threads(3)
+    for (int j = 0; j < 1000; ++j) sum += j;
+    CHECK(sum == 499500);
+    CHECK(ABT_thread_yield() == ABT_SUCCESS);
+  }
+}
+
+static void streams_end(void) {
+  ABT_pool pool;
+  ABT_xstream streams[kStreams];
+  ABT_thread threads[kOpening];
+  CHECK(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &pool) == ABT_SUCCESS);
+  for (int i = 0; i < kStreams; ++i) {
+    CHECK(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, &pool, ABT_SCHED_CONFIG_NULL, &streams[i]) == ABT_SUCCESS);
+  }
+  for (int i = 0; i < kOpening; ++i) CHECK(ABT_thread_create(pool, open_regions, NULL, ABT_THREAD_ATTR_NULL, &threads[i]) == ABT_SUCCESS);
+  for (int i = 0; i < kOpening; ++i) CHECK(ABT_thread_free(&threads[i]) == ABT_SUCCESS);
+  for (int i = 0; i < kStreams; ++i) CHECK(ABT_xstream_free(&streams[i]) == ABT_SUCCESS);
+  CHECK(ABT_pool_free(&pool) == ABT_SUCCESS);
+}
+
 int main(int argc, char** argv) {
   if (weft_initialized()) {
     puts("With a tool, a library's constructor that asks OpenMP something has begun the runtime (OpenBLAS 0.3.29 does): no ABT_init() now");
@@ -143,6 +171,7 @@ int main(int argc, char** argv) {
     CHECK(cpu < wall * streams * 1.2);
   }
   CHECK(ABT_xstream_join(second) == ABT_SUCCESS && ABT_xstream_free(&second) == ABT_SUCCESS);
+  for (int i = 0; i < 10; ++i) streams_end();
   compute(NULL);
   ABT_cond_free(&service.come);
   ABT_mutex_free(&service.mutex);
