@@ -355,10 +355,10 @@ WEFT_API void carrier_to(unsigned cpu);
 WEFT_API int worker_create(weft_sched_t sched, void* front, weft_worker_t* worker);
 WEFT_API int worker_start(weft_worker_t worker);
 WEFT_API void worker_discard(weft_worker_t worker);
-// The calling ULT, whose home has been chosen, goes on when the old scheduler of its worker is done and this one has
-// taken over: adopted(arg) is called just then, and must do no more than note it. False: somebody else's has come
-// before that.
-WEFT_API bool worker_replace_sched(weft_sched_t sched, void (*adopted)(void* arg), void* arg);
+// The calling ULT goes on when the old scheduler of its worker is done and this one has taken over. left(arg) is called once it does not run any
+// more: then it gets its new home, without which the old scheduler would wait for it; adopted(arg) when the new one has taken over, and must do no
+// more than note it. False: somebody else's has come before that.
+WEFT_API bool worker_replace_sched(weft_sched_t sched, void (*left)(void* arg), void (*adopted)(void* arg), void* arg);
 // The calling ULT's worker gets a scheduler over its lane alone. Its old one, which is built in, is nobody's.
 WEFT_API void worker_drop_sched();
 // The same as worker_replace_sched(), at once, of a worker that has stopped.

@@ -57,6 +57,7 @@ void replace_action(Worker* worker, Unit* unit, void* arg) {
   unit_transition(unit, UnitState::kBlocked);
   Replacement* const before = worker->replacement;
   auto* const replacement = static_cast<Replacement*>(arg);
+  replacement->left(replacement->arg);
   worker->replacement = replacement;
   // Release, pairs with the acquire in adopt_new_sched(), for those who look from elsewhere.
   worker->new_sched.store(replacement->sched, std::memory_order_release);
@@ -171,10 +172,10 @@ void worker_discard(weft_worker_t worker) {
   section_leave(mine);
 }
 
-bool worker_replace_sched(weft_sched_t sched, void (*adopted)(void* arg), void* arg) {
+bool worker_replace_sched(weft_sched_t sched, void (*left)(void* arg), void (*adopted)(void* arg), void* arg) {
   Worker* worker = guard_enter();
   Unit* unit = klt_current();
-  Replacement replacement{unit, from_handle(sched), adopted, arg, false};
+  Replacement replacement{unit, from_handle(sched), left, adopted, arg, false};
   leave_unit(worker, unit, replace_action, &replacement);
   guard_leave(guard_worker());
   return replacement.done;

@@ -104,7 +104,8 @@ inline constexpr unsigned kTagShift = 10;
 struct Replacement {
   Unit* unit;
   Sched* sched;
-  void (*adopted)(void* arg);  // called just then, guard up
+  void (*left)(void* arg);     // called when the unit does not run any more
+  void (*adopted)(void* arg);  // called just then; guard up, both
   void* arg;
   bool done;
 };

@@ -42,12 +42,6 @@ void forget(Extra* extra) noexcept {
   *link = extra->next;
 }
 
-// What a pool has made of a work unit; null: it is built in.
-struct PoolUnit {
-  ABT_unit unit;
-  ABT_pool pool;
-};
-
 void free_unit(PoolUnit of) noexcept {
   const InPool inside;
   const PoolDef& def = record(of.pool)->def;
@@ -56,20 +50,6 @@ void free_unit(PoolUnit of) noexcept {
   } else {
     def.free_unit(of.pool, of.unit);
   }
-}
-
-// In one go: where it is the caller's own, a tick would push a unit of one pool into another one. What it has been until now.
-PoolUnit move_home(ABT_thread thread, Extra* extra, PoolUnit now, ABT_pool pool) noexcept {
-  const front::NoPreemption scope;
-  PoolUnit before{};
-  if (extra != nullptr) {
-    if (extra->unit != nullptr) forget(extra);
-    before = {std::exchange(extra->unit, now.unit), std::exchange(extra->unit_pool, now.pool)};
-    if (now.unit != nullptr) remember(extra, thread);
-  }
-  if (now.unit != nullptr) part(core(thread))->context = kResume;
-  if (weft_unit_pool(core(thread)) != core(pool)) set_home(core(thread), core(pool));
-  return before;
 }
 
 ABT_unit create_unit(ABT_pool pool, ABT_thread thread) noexcept {
@@ -130,22 +110,47 @@ Extra* extra_of(ABT_thread thread) noexcept {
   return extra_if_any(thread);
 }
 
-int associate(ABT_thread thread, ABT_pool pool) noexcept {
-  Extra* extra = extra_if_any(thread);
+int Association::prepare(ABT_thread thread, ABT_pool pool) noexcept {
+  extra_ = extra_if_any(thread);
   // One of a user-defined pool has an Extra.
-  if (extra == nullptr && weft_unit_pool(core(thread)) == core(pool)) return ABT_SUCCESS;
-  const bool user = is_user(pool);
-  if (extra != nullptr && extra->unit != nullptr && extra->unit_pool == pool) return ABT_SUCCESS;
-  PoolUnit now{};
-  if (user) {
-    if (extra == nullptr) extra = extra_of(thread);
-    if (extra == nullptr) return ABT_ERR_MEM;
+  if (extra_ == nullptr && weft_unit_pool(core(thread)) == core(pool)) return ABT_SUCCESS;
+  if (extra_ != nullptr && extra_->unit != nullptr && extra_->unit_pool == pool) return ABT_SUCCESS;
+  if (is_user(pool)) {
+    if (extra_ == nullptr) extra_ = extra_of(thread);
+    if (extra_ == nullptr) return ABT_ERR_MEM;
     const ABT_unit made = create_unit(pool, thread);
     if (is_null(made)) return ABT_ERR_UNIT;
-    now = {made, pool};
+    now_ = {made, pool};
   }
-  const PoolUnit before = move_home(thread, extra, now, pool);
-  if (before.unit != nullptr) free_unit(before);
+  thread_ = thread;
+  pool_ = pool;
+  return ABT_SUCCESS;
+}
+
+void Association::move() noexcept {
+  if (pool_ == nullptr) return;
+  if (extra_ != nullptr) {
+    if (extra_->unit != nullptr) forget(extra_);
+    before_ = {std::exchange(extra_->unit, now_.unit), std::exchange(extra_->unit_pool, now_.pool)};
+    if (now_.unit != nullptr) remember(extra_, thread_);
+  }
+  if (now_.unit != nullptr) part(core(thread_))->context = kResume;
+  if (weft_unit_pool(core(thread_)) != core(pool_)) set_home(core(thread_), core(pool_));
+}
+
+void Association::end() noexcept {
+  if (before_.unit != nullptr) free_unit(before_);
+}
+
+int associate(ABT_thread thread, ABT_pool pool) noexcept {
+  Association association;
+  if (const int error = association.prepare(thread, pool); error != ABT_SUCCESS) return error;
+  {
+    // In one go: where it is the caller's own, a tick would push a unit of one pool into another one.
+    const front::NoPreemption scope;
+    association.move();
+  }
+  association.end();
   return ABT_SUCCESS;
 }
 

@@ -10,6 +10,12 @@ namespace weft::abt {
 
 struct KeyEntry;
 
+// What a user-defined pool has made of a work unit; null: the pool is built in.
+struct PoolUnit {
+  ABT_unit unit = nullptr;
+  ABT_pool pool = nullptr;
+};
+
 struct Extra : front::FrontHooks {
   // whoever owns the unit
   ABT_unit unit = nullptr;       // what the user-defined pool that is its home has made of it; null: built in
@@ -43,6 +49,22 @@ bool is_task(ABT_thread thread) noexcept;
 // Makes the pool the unit's, which is in none: the new pool's create_unit() first, then the old one's free_unit().
 // ABT_SUCCESS, MEM, UNIT.
 int associate(ABT_thread thread, ABT_pool pool) noexcept;
+// The same in three steps, for a ULT that is to be at home there only once it does not run: a tick would push it into a pool that nobody
+// serves yet.
+class Association {
+ public:
+  // What may fail, and calls the new pool's functions. If it has not, the others follow.
+  int prepare(ABT_thread thread, ABT_pool pool) noexcept;
+  // Guard up, or the unit does not run.
+  void move() noexcept;
+  void end() noexcept;
+
+ private:
+  ABT_thread thread_ = nullptr;
+  ABT_pool pool_ = nullptr;  // null: there is nothing to be done
+  Extra* extra_ = nullptr;
+  PoolUnit now_, before_;
+};
 ABT_unit unit_of(ABT_thread thread) noexcept;
 // ABT_THREAD_NULL: there is no such unit.
 ABT_thread thread_of(ABT_unit unit) noexcept;

@@ -183,8 +183,11 @@ bool is_mine(const Xstream* xstream) noexcept { return my_xstream() == xstream; 
 struct Adoption {
   Xstream* xstream;
   Sched* sched;
-  Sched* old;
+  Association home;  // of the calling ULT
+  Sched* old = nullptr;
 };
+
+void leave_for_new_home(void* arg) { static_cast<Adoption*>(arg)->home.move(); }
 
 void note_adopted(void* arg) {
   auto* adoption = static_cast<Adoption*>(arg);
@@ -194,9 +197,10 @@ void note_adopted(void* arg) {
 
 // The calling ULT goes over to the new scheduler, once the old one has done what it had to do. If another ULT brings
 // one before that, ours is not wanted any more.
-void replace_mine(Xstream* xstream, Sched* sched) noexcept {
-  Adoption adoption{xstream, sched, nullptr};
-  leave_sched(worker_replace_sched(sched->core, note_adopted, &adoption) ? adoption.old : sched);
+void replace_mine(Adoption& adoption) noexcept {
+  const bool adopted = worker_replace_sched(adoption.sched->core, leave_for_new_home, note_adopted, &adoption);
+  adoption.home.end();
+  leave_sched(adopted ? adoption.old : adoption.sched);
 }
 
 int set_main_sched(Xstream* xstream, Sched* sched) noexcept {
@@ -213,13 +217,14 @@ int set_main_sched(Xstream* xstream, Sched* sched) noexcept {
     leave_sched(old);
     return ABT_SUCCESS;
   }
+  Adoption adoption{xstream, sched, {}};
   if (has_pool(xstream->main(), to_abt(weft_unit_pool(core(self)))) && !sched->pools.empty()) {
-    if (const int error = associate(self, sched->pools[0]); error != ABT_SUCCESS) {
+    if (const int error = adoption.home.prepare(self, sched->pools[0]); error != ABT_SUCCESS) {
       sched->use.store(SchedUse::kNone, std::memory_order_release);
       return error;
     }
   }
-  replace_mine(xstream, sched);
+  replace_mine(adoption);
   return ABT_SUCCESS;
 }
 
