@@ -142,6 +142,64 @@ TEST_F(AbtPreempted, ATaskletIsOneStill) {
   });
 }
 
+// It is at home in the new one's pool only once it does not run.
+TEST_F(AbtPreempted, WhileItsEsGetsAnotherScheduler) {
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  run(1, pools, 1, [](void* arg) {
+    ABT_xstream self;
+    ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&self)));
+    const auto compute = [](void*) {
+      for (int i = 0; i < 5; ++i) {
+        for (const auto until = Clock::now() + std::chrono::microseconds(10); Clock::now() < until;) {
+        }
+        EXPECT_TRUE(abt_ok(ABT_thread_yield()));
+      }
+    };
+    while (static_cast<AbtPreempted*>(arg)->goes_on()) {
+      ABT_pool here, next;
+      ABT_sched sched;
+      ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &next)));
+      ASSERT_TRUE(abt_ok(ABT_sched_create_basic(ABT_SCHED_BASIC, 1, &next, ABT_SCHED_CONFIG_NULL, &sched)));
+      ASSERT_TRUE(abt_ok(ABT_self_get_last_pool(&here)));
+      std::vector<ABT_thread> others(2);
+      for (ABT_thread& other : others) ASSERT_TRUE(abt_ok(ABT_thread_create(here, compute, nullptr, ABT_THREAD_ATTR_NULL, &other)));
+      ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched(self, sched)));
+      for (ABT_thread& other : others) ASSERT_TRUE(abt_ok(ABT_thread_free(&other)));
+    }
+  });
+}
+
+class AbtPreemptedTool : public AbtPreempted {
+ protected:
+  void SetUp() override {
+    setenv("ABT_ENABLE_TOOL", "yes", 1);
+    AbtPreempted::SetUp();
+    unsetenv("ABT_ENABLE_TOOL");
+  }
+};
+
+// Schedulers call it, too, and would wait for who has what it locks.
+TEST_F(AbtPreemptedTool, WhileItHoldsALockOfTheTool) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  const auto tell = [](ABT_thread, ABT_xstream, uint64_t, ABT_tool_context, void* lock) {
+    pthread_mutex_lock(static_cast<pthread_mutex_t*>(lock));
+    for (const auto until = Clock::now() + std::chrono::microseconds(2); Clock::now() < until;) {
+    }
+    pthread_mutex_unlock(static_cast<pthread_mutex_t*>(lock));
+  };
+  ASSERT_TRUE(abt_ok(ABT_tool_register_thread_callback(tell, ABT_TOOL_EVENT_THREAD_ALL, &lock)));
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pools[0])));
+  run(2, pools, 1, [](void* arg) {
+    const auto* test = static_cast<AbtPreempted*>(arg);
+    while (test->goes_on()) {
+      ABT_thread other;
+      EXPECT_TRUE(abt_ok(ABT_thread_create(test->pools[0], [](void*) {}, nullptr, ABT_THREAD_ATTR_NULL, &other)));
+      EXPECT_TRUE(abt_ok(ABT_thread_free(&other)));
+    }
+  });
+  EXPECT_TRUE(abt_ok(ABT_tool_register_thread_callback(nullptr, ABT_TOOL_EVENT_THREAD_NONE, nullptr)));
+}
+
 // ---- a pool whose functions lock, and know their own units
 
 struct OwnUnit {

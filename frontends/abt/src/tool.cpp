@@ -2,8 +2,10 @@
 #include "tool.hpp"
 
 #include <mutex>
+#include <optional>
 
 #include "lock.hpp"
+#include "pool.hpp"
 #include "runtime.hpp"
 #include "self.hpp"
 #include "unit.hpp"
@@ -143,6 +145,9 @@ void tell_tool(ABT_thread unit, uint64_t event) noexcept {
   set_caller(context, self);
   context.pool = to_abt(weft_unit_pool(core(unit)));
   Xstream* mine = my_xstream();
+  // As in a function of a pool: what it locks the watcher may want, which runs where nothing is preempted.
+  std::optional<InPool> inside;
+  if (!front::interrupts_section()) inside.emplace();
   call_tool(unit, mine != nullptr ? to_abt(mine) : ABT_XSTREAM_NULL, context);
 }
 
