@@ -25,7 +25,7 @@ void store_cpus(Options& options, const OptionValue& value) {
 constexpr char kSwitch[] = "off|on";
 
 constexpr Option kTable[] = {
-    {"WEFT_WORKERS_COUNT", OptionType::Number, "auto", 1, 4096, "auto",
+    {"WEFT_WORKERS_COUNT", OptionType::Number, "auto", 1, 1024, "auto",
      "How many workers run units. `auto`: one per CPU that the process may use, but not more than "
      "the CPU quota of its cgroup pays for, rounded up. Processes of one MPI job that use the same CPUs "
      "(Open MPI, MPICH, Intel MPI and MVAPICH tell) share them, and the quota.",

@@ -1,4 +1,5 @@
 #include "env.hpp"
+#include "pool/pool.hpp"
 
 #include <algorithm>
 #include <unistd.h>
@@ -25,6 +26,14 @@ bool read_device_number(Scan& text, Reading& reading) {
   int number = 0;
   if (!text.number(number, min) || !text.at_end()) return false;
   reading.device.*field = number;
+  return true;
+}
+bool read_workers(Scan& text, Reading& reading) {
+  constexpr int kMost = 1024;
+  static_assert(kMost == rt::kMaxWorkers);
+  int number = 0;
+  if (!text.number(number, 1, kMost) || !text.at_end()) return false;
+  reading.device.workers = number;
   return true;
 }
 template <auto field, int min>
@@ -112,7 +121,7 @@ constexpr Variable kVariables[] = {
     {"WEFT_OMP_IDENTITY", read_identity, "own or worker"},
     // Before all that asks for the machine.
     {"KMP_HW_SUBSET", read_hw_subset, "what this machine has, from sockets inwards, such as 1s,4c,1t"},
-    {"WEFT_WORKERS", read_device_number<&Device::workers, 1>, kPositive},
+    {"WEFT_WORKERS", read_workers, "a number from 1 to 1024"},
     {"OMP_NUM_THREADS", read_num_threads, "a list of positive numbers"},
     {"OMP_SCHEDULE", read_schedule, "[monotonic:|nonmonotonic:]static, dynamic, guided or auto, and behind a comma the chunk"},
     {"OMP_DYNAMIC", read_dynamic, kSwitch},
