@@ -111,6 +111,8 @@ void identity_shrink() noexcept;
 
 // ---- whose a pthread_t is ---------------------------------------------------------------------------
 
+// It is found by its lender's number, as those of the pool are. Guard up, or inside the gate.
+void identity_list(Identity* adopted) noexcept;
 // Null: it is a thread's of its own. Async-signal-safe, also before Weft is initialised. Precondition: there is such a thread.
 Identity* identity_of(pthread_t thread) noexcept;
 // Of a lender's, which is no thread of the program's.

@@ -6,7 +6,7 @@
 
 namespace weft::rt {
 
-// That of which this is the lender's number, if that is no thread of the program's; it does not end meanwhile. All signals are blocked, for that
+// That of which this is the lender's number; it does not end meanwhile. All signals are blocked, for that
 // may have to be waited for. Async-signal-safe.
 class NumberOwner {
  public:
@@ -27,7 +27,7 @@ bool number_may_be_owned(int number) noexcept;
 
 // ---- the pool's, under its lock
 
-void number_add(Identity* identity) noexcept;
+void number_add(Identity* identity) noexcept;  // also one of a thread that has become a ULT
 void number_remove(Identity* identity) noexcept;
 // Not under the lock: until nobody looks at one that has been removed.
 void number_settle() noexcept;

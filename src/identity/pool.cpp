@@ -189,6 +189,11 @@ void lender_ready(Identity* identity) noexcept {
   tell_news();
 }
 
+void identity_list(Identity* adopted) noexcept {
+  const Locked locked;
+  number_add(adopted);
+}
+
 const char* identity_unsupported() noexcept {
   if (const char* why = san::no_identities()) return why;
   const char* lacks = pool.lacks.load(std::memory_order_relaxed);

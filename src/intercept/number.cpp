@@ -17,7 +17,9 @@
 #include "identity/number.hpp"
 #include "intercept/next.hpp"
 #include "intercept/to_itself.hpp"
+#include "klt/klt.hpp"
 #include "os/kernel_tid.hpp"
+#include "os/peek.hpp"
 #include "worker/unit_signal.hpp"
 
 using namespace weft::rt;
@@ -28,24 +30,48 @@ using namespace weft::rt;
 
 namespace {
 
-using TimerCreate = int(clockid_t, sigevent*, timer_t*) noexcept;
-constinit Next<TimerCreate> next_timer_create{"timer_create"};
 constinit Next<long(long, ...) noexcept> next_syscall{"syscall"};
 constinit Next<int(int, int, ...)> next_fcntl{"fcntl"}, next_fcntl64{"fcntl64"};
 
-// glibc before 2.34 has it in a library of its own, which whoever calls it has loaded, maybe for itself alone.
-TimerCreate* timer_create_behind() noexcept {
-  if (TimerCreate* known = next_timer_create.known()) return known;
-  void* library = dlopen("librt.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  return library != nullptr ? reinterpret_cast<TimerCreate*>(dlsym(library, "timer_create")) : next_timer_create.get();
-}
+// glibc before 2.34 has these in a library of its own, which whoever calls one has loaded, maybe for itself alone.
+template <class Function>
+class NextOfTimers {
+ public:
+  constexpr explicit NextOfTimers(const char* name) noexcept : name_(name), next_(name) {}
+  void find() noexcept { next_.find(); }
+  Function* get() noexcept {
+    if (Function* known = next_.known()) return known;
+    void* library = dlopen("librt.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return library != nullptr ? reinterpret_cast<Function*>(dlsym(library, name_)) : next_.get();
+  }
+
+ private:
+  const char* name_;
+  Next<Function> next_;
+};
+constinit NextOfTimers<int(clockid_t, sigevent*, timer_t*) noexcept> next_timer_create{"timer_create"};
+// All of them: who asks for no version gets these of one and timer_create() of another one else, which number timers otherwise.
+constinit NextOfTimers<int(timer_t) noexcept> next_timer_delete{"timer_delete"}, next_timer_getoverrun{"timer_getoverrun"};
+constinit NextOfTimers<int(timer_t, int, const itimerspec*, itimerspec*) noexcept> next_timer_settime{"timer_settime"};
+constinit NextOfTimers<int(timer_t, itimerspec*) noexcept> next_timer_gettime{"timer_gettime"};
 
 long process_here() noexcept { return system_call(SYS_getpid, 0, 0, 0, 0); }
 
-// Null: the caller has none. Not in a child that the program has made by a system call of its own, and that has all of its memory.
+// It runs on this kernel thread; also where the lender runs in its place. Not in a child that the program has made by a system call of its own, and that
+// has all of this memory.
+bool is_here(const Identity& identity) noexcept {
+  constexpr unsigned kMostMoves = 8;  // it may go on elsewhere in between
+  for (unsigned moves = 0; moves < kMostMoves; ++moves) {
+    const int here = kernel_tid();
+    if (here == identity.tid || (klt_register_valid() && here == klt_self()->tid.load(std::memory_order_relaxed))) return true;
+  }
+  return false;
+}
+
+// Null: the caller has none.
 const Identity* own_identity() noexcept {
   const Identity* identity = identity_of(pthread_self());
-  return identity != nullptr && identity->process == process_here() ? identity : nullptr;
+  return identity != nullptr && is_here(*identity) ? identity : nullptr;
 }
 
 int number_here() noexcept {
@@ -58,10 +84,21 @@ bool is_own(int number) noexcept {
   return identity != nullptr && identity->tid == number;
 }
 
+// Another one's, of this process.
+Identity* owned_by(const NumberOwner& owner, long process) noexcept {
+  Identity* to = owner.get();
+  return to != nullptr && to->process == process ? to : nullptr;
+}
+
 // To which the kernel is to send.
 int number_that_takes(int number) noexcept {
-  const Identity* identity = own_identity();
-  return identity != nullptr && identity->tid == number && !identity->adopted ? kernel_tid() : number;
+  if (const Identity* own = own_identity(); own != nullptr && own->tid == number) return own->adopted ? number : kernel_tid();
+  if (!number_may_be_owned(number)) return number;
+  const NumberOwner owner(number);
+  const Identity* to = owned_by(owner, process_here());
+  if (to == nullptr || to->adopted) return number;
+  const Klt* klt = to->on.load(std::memory_order_acquire);
+  return klt != nullptr ? klt->tid.load(std::memory_order_relaxed) : kernel_tid();
 }
 
 long answer(long result) noexcept {
@@ -72,67 +109,81 @@ long answer(long result) noexcept {
 
 // `straight`: by the kernel. `to_itself` and `to_other`: 0 or an error.
 template <class Straight, class Itself, class Other>
+long try_send(long process, int number, int signal, Straight straight, Itself to_itself, Other to_other) noexcept {
+  if (signal < 0 || signal > SIGRTMAX || is_reserved(signal) || process != process_here()) return straight();
+  if (is_own(number)) return signal != 0 ? -to_itself() : 0;
+  if (!number_may_be_owned(number)) return straight();
+  const NumberOwner owner(number);
+  Identity* to = owned_by(owner, process);
+  if (to == nullptr) return straight();
+  if (to->unit.load(std::memory_order_acquire) == nullptr) return -ESRCH;  // nobody's now
+  return signal != 0 ? -to_other(*to) : 0;
+}
+
+template <class Straight, class Itself, class Other>
 long send(long process, int number, int signal, Straight straight, Itself to_itself, Other to_other) noexcept {
-  if (signal < 0 || signal > SIGRTMAX || is_reserved(signal) || process != process_here()) return answer(straight());
-  if (is_own(number)) return answer(signal != 0 ? -to_itself() : 0);
-  if (!number_may_be_owned(number)) return answer(straight());
-  long result = 0;
-  {
-    const NumberOwner owner(number);
-    Identity* to = owner.get();
-    if (to == nullptr) {
-      result = straight();
-    } else if (to->unit.load(std::memory_order_acquire) == nullptr) {
-      result = -ESRCH;  // nobody's now
-    } else if (signal != 0) {
-      result = -to_other(*to);
-    }
-  }
+  const int before = errno;
+  const long result = try_send(process, number, signal, straight, to_itself, to_other);
+  errno = before;
   return answer(result);
 }
 
-long kill_thread(long process, int number, int signal) noexcept {
+// Each of those that queue; of the others one that is not taken yet is enough.
+int kill_other(Identity& to, int signal) noexcept {
+  constexpr int kFirstThatQueues = 32;
+  if (!to.adopted && signal < kFirstThatQueues) return unit_signal_send(to, signal);
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_TKILL;
+  return unit_signal_queue(to, info);
+}
+
+template <class Straight>
+long kill_thread(long process, int number, int signal, Straight straight) noexcept {
   return send(
-      process, number, signal, [&] { return system_call(SYS_tgkill, process, number, signal, 0); },
-      [&] { return send_to_itself(signal, [&] { return send_to_calling_klt(signal); }); },
-      [&](Identity& to) { return unit_signal_send(to, signal); });
+      process, number, signal, straight, [&] { return send_to_itself(signal, [&] { return send_to_calling_klt(signal); }); },
+      [&](Identity& to) { return kill_other(to, signal); });
+}
+long tgkill_thread(int process, int number, int signal) noexcept {
+  return kill_thread(process, number, signal, [&] { return system_call(SYS_tgkill, process, number, signal, 0); });
+}
+long tkill_thread(int number, int signal) noexcept {
+  return kill_thread(process_here(), number, signal, [&] { return system_call(SYS_tkill, number, signal, 0, 0); });
 }
 
 long queue_to_thread(long process, int number, int signal, const siginfo_t* info) noexcept {
-  const auto straight = [&] { return system_call(SYS_rt_tgsigqueueinfo, process, number, signal, reinterpret_cast<long>(info)); };
-  if (info == nullptr) return answer(straight());
-  siginfo_t with = *info;
-  with.si_signo = signal;
+  const auto with_info = [&](auto queue) {
+    const Peek<siginfo_t> given(info);
+    if (!given) return EFAULT;
+    siginfo_t copy = *given.get();
+    copy.si_signo = signal;
+    return queue(copy);
+  };
   return send(
-      process, number, signal, straight, [&] { return send_to_itself(signal, [&] { return queue_to_calling_klt(with); }); },
-      [&](Identity& to) { return unit_signal_queue(to, with); });
+      process, number, signal,
+      [&] { return system_call(SYS_rt_tgsigqueueinfo, process, number, signal, reinterpret_cast<long>(info)); },
+      [&] { return with_info([&](siginfo_t& copy) { return send_to_itself(signal, [&] { return queue_to_calling_klt(copy); }); }); },
+      [&](Identity& to) { return with_info([&](siginfo_t& copy) { return unit_signal_queue(to, copy); }); });
 }
 
 // `create` with where the kernel is to send what is said there.
 template <class Create>
 auto create_timer(sigevent* event, Create create) noexcept {
-  if (event == nullptr || event->sigev_notify != SIGEV_THREAD_ID) return create(event);
-  sigevent directed = *event;
+  const int before = errno;
+  const Peek<sigevent> given(event);
+  errno = before;
+  if (!given || given->sigev_notify != SIGEV_THREAD_ID) return create(event);
+  sigevent directed = *given.get();
 #ifdef sigev_notify_thread_id
-  directed.sigev_notify_thread_id = number_that_takes(event->sigev_notify_thread_id);
+  directed.sigev_notify_thread_id = number_that_takes(given->sigev_notify_thread_id);
 #else
-  directed._sigev_un._tid = number_that_takes(event->_sigev_un._tid);
+  directed._sigev_un._tid = number_that_takes(given->_sigev_un._tid);
 #endif
   return create(&directed);
 }
 
 // Before the library's constructors have run, in those of others: allocators' among them, under which no function can be looked up.
-long call_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  register long fifth asm("r8") = e;
-  register long sixth asm("r9") = f;
-  register long fourth asm("r10") = d;
-  long result;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-               : "rcx", "r11", "memory");
-  return answer(result);
-}
+long call_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept { return answer(system_call(number, a, b, c, d, e, f)); }
 long call_kernels_fcntl(int file, int command, long argument) noexcept { return call_kernel(SYS_fcntl, file, command, argument, 0, 0, 0); }
 
 }  // namespace
@@ -152,8 +203,8 @@ void* weft_rt_next_fcntl64 = reinterpret_cast<void*>(call_kernels_fcntl);
 long weft_rt_syscall(long number, long a, long b, long c, long d) noexcept {
   switch (number) {
     case SYS_gettid: return number_here();
-    case SYS_tkill: return kill_thread(process_here(), static_cast<int>(a), static_cast<int>(b));
-    case SYS_tgkill: return kill_thread(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
+    case SYS_tkill: return tkill_thread(static_cast<int>(a), static_cast<int>(b));
+    case SYS_tgkill: return tgkill_thread(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c));
     case SYS_rt_tgsigqueueinfo:
       return queue_to_thread(static_cast<int>(a), static_cast<int>(b), static_cast<int>(c), reinterpret_cast<const siginfo_t*>(d));
     case SYS_timer_create:
@@ -165,14 +216,21 @@ long weft_rt_syscall(long number, long a, long b, long c, long d) noexcept {
 }
 
 int weft_rt_set_owner(int file, int command, const f_owner_ex* owner) noexcept {
+  const int before = errno;
+  const Peek<f_owner_ex> given(owner);
+  errno = before;
   f_owner_ex takes{};
-  const bool thread = owner != nullptr && owner->type == F_OWNER_TID;
-  if (thread) takes = {F_OWNER_TID, number_that_takes(owner->pid)};
+  const bool thread = given && given->type == F_OWNER_TID;
+  if (thread) takes = {F_OWNER_TID, number_that_takes(given->pid)};
   return static_cast<int>(answer(system_call(SYS_fcntl, file, command, reinterpret_cast<long>(thread ? &takes : owner), 0)));
 }
 
 [[gnu::constructor]] static void find_next() noexcept {
   next_timer_create.find();
+  next_timer_delete.find();
+  next_timer_getoverrun.find();
+  next_timer_settime.find();
+  next_timer_gettime.find();
   const auto have = [](auto& next, void*& at) {
     next.find();
     if (next.known() != nullptr) at = reinterpret_cast<void*>(next.known());
@@ -199,11 +257,17 @@ int fcntl64(int, int, ...);  // glibc before 2.28 has none
 __attribute__((naked)) int fcntl64(int, int, ...) { WEFT_FCNTL(weft_rt_next_fcntl64); }
 
 pid_t gettid() noexcept { return number_here(); }
-int tgkill(pid_t process, pid_t number, int signal) { return static_cast<int>(kill_thread(process, number, signal)); }
+int tgkill(pid_t process, pid_t number, int signal) { return static_cast<int>(tgkill_thread(process, number, signal)); }
 
 int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
-  return create_timer(event, [&](sigevent* directed) { return timer_create_behind()(clock, directed, timer); });
+  return create_timer(event, [&](sigevent* directed) { return next_timer_create.get()(clock, directed, timer); });
 }
+int timer_delete(timer_t timer) noexcept { return next_timer_delete.get()(timer); }
+int timer_getoverrun(timer_t timer) noexcept { return next_timer_getoverrun.get()(timer); }
+int timer_settime(timer_t timer, int flags, const itimerspec* next, itimerspec* was) noexcept {
+  return next_timer_settime.get()(timer, flags, next, was);
+}
+int timer_gettime(timer_t timer, itimerspec* now) noexcept { return next_timer_gettime.get()(timer, now); }
 #pragma GCC visibility pop
 
 }  // extern "C"

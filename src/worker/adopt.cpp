@@ -153,6 +153,9 @@ int adopt_caller(Pool* home) noexcept {
   }
   identity_mark_setup();
   identity_mark(pthread_self(), &adoption->identity);
+  Worker* none = section_enter();
+  identity_list(&adoption->identity);
+  section_leave(none);
   change_over(*adoption);
   return WEFT_OK;
 }

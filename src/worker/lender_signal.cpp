@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "arch/context.hpp"
@@ -100,19 +101,46 @@ WEFT_ON_LENDER void make_pending(Identity& identity, int signal) noexcept {
   system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&identity.info));
 }
 
-// The same, before those of its number that are pending here, which have come later. `queueing` keeps further ones out meanwhile.
-WEFT_ON_LENDER void make_pending_first(Identity& identity, int signal) noexcept {
-  constexpr int kFirstThatQueues = 32, kMost = 32;
-  if (signal < kFirstThatQueues) return make_pending(identity, signal);
-  siginfo_t later[kMost];
+struct Later {
+  siginfo_t* infos;
+  size_t most;
+  size_t count = 0;
+  bool mapped = false;
+};
+
+// False: without memory for more they stay where they are, and overtake.
+WEFT_ON_LENDER bool make_room(Later& later) noexcept {
+  const size_t most = later.most * 8;
+  const long memory = system_call(SYS_mmap, 0, static_cast<long>(most * sizeof(siginfo_t)), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory < 0) return false;
+  auto* infos = reinterpret_cast<siginfo_t*>(memory);
+  for (size_t i = 0; i < later.count; ++i) infos[i] = later.infos[i];
+  if (later.mapped) system_call(SYS_munmap, word(later.infos), static_cast<long>(later.most * sizeof(siginfo_t)), 0, 0);
+  later = {infos, most, later.count, true};
+  return true;
+}
+
+WEFT_ON_LENDER bool take_later(Later& later, int signal) noexcept {
   const uint64_t one = signal_bit(signal);
   const timespec no_time{};
-  int count = 0;
+  if (later.count == later.most && !make_room(later)) return false;
+  if (system_call(SYS_rt_sigtimedwait, word(&one), word(&later.infos[later.count]), word(&no_time), kMaskBytes) <= 0) return false;
+  ++later.count;
+  return true;
+}
+
+// The same, before those of its number that are pending here, which have come later. `queueing` keeps further ones out meanwhile.
+WEFT_ON_LENDER void make_pending_first(Identity& identity, int signal) noexcept {
+  constexpr int kFirstThatQueues = 32, kMostHere = 32;
+  if (signal < kFirstThatQueues) return make_pending(identity, signal);
+  siginfo_t here[kMostHere];
+  Later later{here, kMostHere};
   lock_queue(identity);
-  while (count < kMost && system_call(SYS_rt_sigtimedwait, word(&one), word(&later[count]), word(&no_time), kMaskBytes) > 0) ++count;
+  while (take_later(later, signal)) {}
   make_pending(identity, signal);
-  for (int i = 0; i < count; ++i) system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&later[i]));
+  for (size_t i = 0; i < later.count; ++i) system_call(SYS_rt_tgsigqueueinfo, process(), identity.tid, signal, word(&later.infos[i]));
   identity.queueing.store(false, std::memory_order_release);
+  if (later.mapped) system_call(SYS_munmap, word(later.infos), static_cast<long>(later.most * sizeof(siginfo_t)), 0, 0);
 }
 
 // ---- by the ULT itself --------------------------------------------------------------------------------
@@ -375,13 +403,19 @@ void lender_bring(Identity& identity, uint64_t wanted) noexcept {
   if ((identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) lender_call(identity);
 }
 
+long signal_to_thread(int tid, siginfo_t& info) noexcept {
+  // The kernel lets nobody say that but itself.
+  if (info.si_code == SI_TKILL) return system_call(SYS_tgkill, process(), tid, info.si_signo, 0);
+  return system_call(SYS_rt_tgsigqueueinfo, process(), tid, info.si_signo, word(&info));
+}
+
 int lender_queue(Identity& to, siginfo_t& info) noexcept {
   // No handler may come between, which may send one, too. But a filter's, in the place of a system call of ours.
   const uint64_t all = ~signal_bit(SIGSYS);
   uint64_t before = 0;
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&all), word(&before), kMaskBytes);
   lock_queue(to);
-  const long result = system_call(SYS_rt_tgsigqueueinfo, process(), to.tid, info.si_signo, word(&info));
+  const long result = signal_to_thread(to.tid, info);
   if (result == 0) to.sent.fetch_or(signal_bit(info.si_signo), std::memory_order_release);  // it is pending
   to.queueing.store(false, std::memory_order_release);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, word(&before), 0, kMaskBytes);

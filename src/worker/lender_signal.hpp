@@ -46,7 +46,9 @@ namespace weft::rt {
 // The signal is the lender's from here on. With all signals blocked, while Identity::sending counts the caller; touches nothing of the
 // thread's, so that a ULT which has just let go of its identity may call it. Async-signal-safe.
 void lender_send(Identity& to, int signal) noexcept;
-// The same with a value, behind those that it has been sent before. Returns 0 or the kernel's error.
+// To a thread of ours: with what is said there; or, where that says SI_TKILL, with nothing. Returns 0 or minus the kernel's error.
+long signal_to_thread(int tid, siginfo_t& info) noexcept;
+// As signal_to_thread(), behind those that it has been sent before. Returns 0 or the kernel's error.
 int lender_queue(Identity& to, siginfo_t& info) noexcept;
 // The caller's: it blocks others from here on, as the kernel has a set.
 void lender_set_mask(Identity& identity, uint64_t mask) noexcept;

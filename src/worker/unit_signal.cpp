@@ -252,7 +252,7 @@ int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
   if (klt == nullptr || lender_has || !(blocked || itself)) return lender_queue(to, info);
   const int tid = klt->tid.load(std::memory_order_relaxed);
   klt->has_been_sent.store(true, std::memory_order_relaxed);
-  return static_cast<int>(-system_call(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, reinterpret_cast<long>(&info)));
+  return static_cast<int>(-signal_to_thread(tid, info));
 }
 
 void unit_signals_take() noexcept {

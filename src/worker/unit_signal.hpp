@@ -44,7 +44,7 @@ namespace weft::rt {
 
 // To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0 or EINVAL.
 int unit_signal_send(Identity& to, int signal) noexcept;
-// The same with a value. Or EAGAIN.
+// The same with a value; with nothing, but each for itself, where that says SI_TKILL. Or EAGAIN.
 int unit_signal_queue(Identity& to, siginfo_t& info) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any

@@ -49,7 +49,7 @@ static void all_differ(void) {
 
 /* ---- what is sent by it */
 
-static int by_number, by_timer, by_file;
+static int by_number, by_timer, by_file, by_order;
 static _Thread_local int handled, value;
 
 static void count(int signal, siginfo_t* info, void* context) {
@@ -112,6 +112,88 @@ static void to_each_other(void) {
     CHECK(handled == before + 1);
   }
   for (int i = 0; i < kThreads; ++i) CHECK(come[i] == 1);
+}
+
+/* Those that queue come in the order in which they were sent, however many the other one has not taken yet. */
+enum { kQueued = 100 };
+static int in_order[kQueued], queued;
+
+static void note_order(int signal, siginfo_t* info, void* context) {
+  (void)signal;
+  (void)context;
+  if (queued < kQueued) in_order[queued] = info->si_value.sival_int;
+  ++queued;
+}
+
+static int queue(pid_t to, int value) {
+  siginfo_t info;
+  memset(&info, 0, sizeof info);
+  info.si_code = SI_QUEUE;
+  info.si_pid = getpid();
+  info.si_value.sival_int = value;
+  return (int)syscall(SYS_rt_tgsigqueueinfo, getpid(), to, by_order, &info);
+}
+
+static void in_the_order_of_their_sending(void) {
+  for (int receiver = 0; receiver < 2; ++receiver) {
+    static pid_t receivers;
+    queued = 0;
+#pragma omp parallel num_threads(2)
+    {
+      if (omp_get_thread_num() == receiver) receivers = number();
+#pragma omp barrier
+      if (omp_get_thread_num() != receiver) {
+        for (int i = 0; i < kQueued; ++i) CHECK(queue(receivers, i) == 0);
+      } else {
+        while (__atomic_load_n(&queued, __ATOMIC_RELAXED) < kQueued) sched_yield();
+      }
+    }
+    CHECK(queued == kQueued);
+    for (int i = 0; i < kQueued; ++i) CHECK(in_order[i] == i);
+  }
+}
+
+/* What is blocked is waited for, or asked for. */
+static void waited_for(void) {
+  static pid_t waiters[2];
+#pragma omp parallel num_threads(2)
+  {
+    const int me = omp_get_thread_num();
+    sigset_t one, before, pending;
+    sigemptyset(&one);
+    sigaddset(&one, by_number);
+    pthread_sigmask(SIG_BLOCK, &one, &before);
+    waiters[me] = number();
+#pragma omp barrier
+    CHECK(syscall(SYS_tgkill, getpid(), waiters[1 - me], by_number) == 0);
+    siginfo_t info;
+    CHECK(sigwaitinfo(&one, &info) == by_number && info.si_pid == getpid());
+#pragma omp barrier
+    CHECK(syscall(SYS_tkill, waiters[1 - me], by_number) == 0);
+#pragma omp barrier
+    CHECK(sigpending(&pending) == 0 && sigismember(&pending, by_number));
+    int which = 0;
+    CHECK(sigwait(&one, &which) == 0 && which == by_number);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+}
+
+static void to_another_process(void) {
+  int status;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  CHECK(syscall(SYS_tkill, child, SIGTERM) == 0);
+  CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+static void from_where_nothing_is(void) {
+  void* nowhere = (void*)8;
+  CHECK(syscall(SYS_rt_tgsigqueueinfo, getpid(), number(), by_number, nowhere) == -1 && errno == EFAULT);
+  CHECK(syscall(SYS_timer_create, CLOCK_MONOTONIC, nowhere, nowhere) == -1 && errno == EFAULT);
+  CHECK(fcntl(-1, F_SETOWN_EX, nowhere) == -1 && errno == EBADF);
+  CHECK(fcntl(0, F_SETOWN_EX, nowhere) == -1 && (errno == EFAULT || errno == EBADF));
 }
 
 static void of_nobody(void) {
@@ -208,11 +290,34 @@ static void by_files(void) {
   CHECK(fcntl(-1, F_SETOWN_EX, NULL) == -1 && (errno == EBADF || errno == EFAULT));
 }
 
+/* Another thread sees to the main thread's timer: it comes to where that is. */
+static void by_anothers_timer(void) {
+#pragma omp parallel num_threads(2)
+  {
+    const int before = handled;
+    timer_t timer;
+#pragma omp barrier
+    if (omp_get_thread_num() == 1) {
+      CHECK(timer_for(getpid(), 1, &timer) == 0);
+      const struct itimerspec soon = {.it_value = {.tv_nsec = 1000000}};
+      struct itimerspec now;
+      CHECK(timer_settime(timer, 0, &soon, NULL) == 0 && timer_gettime(timer, &now) == 0);
+    } else {
+      wait_for(before + 1);
+    }
+#pragma omp barrier
+    if (omp_get_thread_num() == 1) CHECK(timer_getoverrun(timer) == 0 && timer_delete(timer) == 0);
+  }
+}
+
 /* ---- children: one that has all of the parent's memory, one that has a copy, one that Weft knows nothing of */
+
+static pid_t of_its_parent;
 
 static int is_first(void* arg) {
   (void)arg;
-  return gettid() == getpid() && number() == getpid() ? 0 : 1;
+  const int not_its = syscall(SYS_tgkill, getpid(), of_its_parent, 0) == -1;
+  return gettid() == getpid() && number() == getpid() && not_its ? 0 : 1;
 }
 
 static int succeeded(pid_t child, int wait_for) {
@@ -225,6 +330,7 @@ static void in_children(void) {
 #pragma omp critical
   {
     static _Alignas(64) char stack[65536];
+    of_its_parent = number();
     const pid_t copy = fork();
     if (copy == 0) {
       int is = is_first(NULL) == 0;
@@ -261,6 +367,7 @@ static void set_handlers(void) {
   by_number = SIGRTMIN + 3;
   by_timer = SIGRTMIN + 4;
   by_file = SIGRTMIN + 5;
+  by_order = SIGRTMIN + 6;
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_sigaction = count;
@@ -268,6 +375,8 @@ static void set_handlers(void) {
   sigaction(by_number, &action, NULL);
   sigaction(by_timer, &action, NULL);
   sigaction(by_file, &action, NULL);
+  action.sa_sigaction = note_order;
+  sigaction(by_order, &action, NULL);
 }
 
 int main(int argc, char** argv) {
@@ -288,10 +397,15 @@ int main(int argc, char** argv) {
     to_itself();
     blocked_by_itself();
     to_each_other();
+    in_the_order_of_their_sending();
+    waited_for();
     by_timers();
+    by_anothers_timer();
     by_files();
   }
   of_nobody();
+  to_another_process();
+  from_where_nothing_is();
   in_children();
   CHECK(number() == getpid());
   return check_end();
