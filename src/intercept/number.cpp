@@ -1,9 +1,8 @@
 // number.cpp: the kernel's number of a thread. A ULT with an identity of its own has its lender's, wherever it runs: one that no other thread has,
-// and that stays; the main thread's is the process's. What is sent by it is the ULT's, as by its pthread_t (thread.cpp); of a thread that has become
-// a ULT the lender passes on what comes.
+// and that stays; the main thread's is the process's. What is sent by it is the ULT's, as by its pthread_t (thread.cpp).
 //
-// What the kernel is to send by the number of the ULT that asks for it, at some time, comes to the kernel thread which has that ULT now: a lender
-// that has never been a thread of the program's takes no signals. What the kernel does with a thread else, by its number, is done to the lender:
+// What the kernel is to send by it, at some time, comes to the kernel thread which has that ULT now: a lender that has never been a thread of the
+// program's takes no signals. That of one that has become a ULT passes them on. What the kernel does with a thread else, by its number, is done to the lender:
 // the time that it has used, its place in the kernel's scheduling. (To the kernel thread it would be done for whatever runs there next.)
 #include <errno.h>
 #include <fcntl.h>
