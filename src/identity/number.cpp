@@ -6,6 +6,9 @@
 //   walks the list                             waits until looking == 0
 //   looking -= 1                               lets its lender end, on whose stack it lies
 //
+// Who looks may rest at the gate (klt/process_gate.hpp) while somebody forks, so nobody waits for that inside of it. (Under a sanitizer the keeper
+// does; there nobody looks, since programs have no functions of ours before the C library's.)
+//
 // Sequentially consistent: it has been removed before that walk, or is seen to be looked at. One that has been removed leads on as before.
 #include "identity/number.hpp"
 
@@ -54,7 +57,8 @@ void number_settle() noexcept {
 
 void numbers_forget() noexcept {
   for (std::atomic<Identity*>& list : lists) list.store(nullptr, std::memory_order_relaxed);
-  looking.store(0, std::memory_order_relaxed);
 }
+
+void numbers_become_child() noexcept { looking.store(0, std::memory_order_relaxed); }
 
 }  // namespace weft::rt

@@ -31,7 +31,9 @@ void number_add(Identity* identity) noexcept;  // also one of a thread that has 
 void number_remove(Identity* identity) noexcept;
 // Not under the lock: until nobody looks at one that has been removed.
 void number_settle() noexcept;
-// In a forked child, where no lender is; at the end.
+// At the end, and in a forked child, where no lender is.
 void numbers_forget() noexcept;
+// In a forked child, where nobody else looks.
+void numbers_become_child() noexcept;
 
 }  // namespace weft::rt

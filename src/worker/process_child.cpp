@@ -13,6 +13,7 @@
 
 #include "base/check.hpp"
 #include "identity/identity.hpp"
+#include "identity/number.hpp"
 #include "inspect/dump.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/process_gate.hpp"
@@ -249,6 +250,8 @@ void process_become_child(Klt* self, bool inside) noexcept {
   bell_forget();
   spare_maker_forget();
   identity_forget();
+  numbers_become_child();
+  process_forget_threads();
   others_take_signals(false);
   lender_pass_on_forget();
   if (inside) return leave_behind(self);  // nothing is whole
