@@ -34,24 +34,38 @@ constexpr int kSignals[] = {SIGSEGV, SIGBUS};
 
 constinit std::atomic<bool> installed{false};
 
-// What the program has set. All signals are blocked round the lock: our handler takes it, too.
-struct sigaction programs[2];
+// What the program has set. All signals are blocked round the lock: our handler takes it, too. Two copies of each, so that a child that is forked
+// while another thread sets one has the one or the other.
+struct Programs {
+  struct sigaction copies[2];
+  std::atomic<unsigned> now{0};
+  const struct sigaction& get() const noexcept { return copies[now.load(std::memory_order_relaxed)]; }
+  void set(const struct sigaction& action) noexcept {
+    const unsigned next = 1 - now.load(std::memory_order_relaxed);
+    copies[next] = action;
+    now.store(next, std::memory_order_release);
+  }
+};
+constinit Programs programs[2]{};
 constinit SpinLock programs_lock;
 
-struct sigaction& programs_slot(int signal) noexcept { return programs[signal == SIGSEGV ? 0 : 1]; }
+Programs& programs_of(int signal) noexcept { return programs[signal == SIGSEGV ? 0 : 1]; }
 
 struct sigaction programs_action(int signal) noexcept {
   const std::scoped_lock hold(programs_lock);
-  return programs_slot(signal);
+  return programs_of(signal).get();
 }
 
 // One that is to be called once has its default from now on.
 struct sigaction take_programs_action(int signal) noexcept {
   const SignalsBlocked alone;
   const std::scoped_lock hold(programs_lock);
-  struct sigaction& slot = programs_slot(signal);
-  const struct sigaction action = slot;
-  if (is_handler(action) && (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) slot.sa_handler = SIG_DFL;
+  const struct sigaction action = programs_of(signal).get();
+  if (is_handler(action) && (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    struct sigaction standard = action;
+    standard.sa_handler = SIG_DFL;
+    programs_of(signal).set(standard);
+  }
   return action;
 }
 
@@ -263,7 +277,9 @@ void overflow_install() noexcept {
   const SignalsBlocked alone;
   const std::scoped_lock hold(programs_lock);
   for (const int signal : kSignals) {
-    signal_action(signal, nullptr, &programs_slot(signal));
+    struct sigaction before;
+    signal_action(signal, nullptr, &before);
+    programs_of(signal).set(before);
     own_action_hold(signal);
     put_ours(signal, true);
   }
@@ -276,14 +292,16 @@ void overflow_remove() noexcept {
   for (const int signal : kSignals) {
     struct sigaction now;
     signal_action(signal, nullptr, &now);
-    if (is_ours(now)) signal_action(signal, &programs_slot(signal), nullptr);
+    if (is_ours(now)) signal_action(signal, &programs_of(signal).get(), nullptr);
     own_action_let_go(signal);
   }
 }
 
 void overflow_become_child() noexcept { programs_lock.unlock(); }
 
-int overflow_set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was, bool childs) noexcept {
+namespace {
+
+int set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction& was, bool childs) noexcept {
   const SignalsBlocked alone;
   const std::scoped_lock hold(programs_lock);
   struct sigaction now;
@@ -291,15 +309,25 @@ int overflow_set_programs(SignalAction* next, int signal, const struct sigaction
   const bool ignores = wanted != nullptr && wanted->sa_handler == SIG_IGN;
   const bool ours = is_ours(now), held = own_action_is_held(signal);
   const bool comes_back = wanted != nullptr && !childs && !ignores && held && now.sa_handler == SIG_IGN;
-  const struct sigaction before = ours ? programs_slot(signal) : now;
+  was = ours ? programs_of(signal).get() : now;
   if (wanted != nullptr && ((ours && !childs && !ignores) || comes_back)) {
-    programs_slot(signal) = *wanted;
+    programs_of(signal).set(*wanted);
     put_ours(signal, !is_handler(*wanted) || (wanted->sa_flags & SA_RESTART) != 0);
   } else if (wanted != nullptr) {
     next(signal, wanted, nullptr);
   }
-  if (was != nullptr) *was = before;
   return 0;
+}
+
+}  // namespace
+
+// The program's own memory is touched before and after: a fault there is one as any other, for which nothing may be blocked or locked.
+int overflow_set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was, bool childs) noexcept {
+  struct sigaction copy{}, before;
+  if (wanted != nullptr) copy = *wanted;
+  const int result = set_programs(next, signal, wanted != nullptr ? &copy : nullptr, before, childs);
+  if (result == 0 && was != nullptr) *was = before;
+  return result;
 }
 
 bool overflow_is_on_stack_of(const Klt* klt) noexcept {
