@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "block/block.hpp"
 #include "block/bpf/plugin.h"
@@ -128,7 +127,8 @@ void tell_of_lower_rung() noexcept {
   static_cast<void>(!write(STDERR_FILENO, line, static_cast<size_t>(length)));
 }
 
-constinit BlockMode put_off = BlockMode::Off;  // in a forked child, until there is anybody to go on; under runtime.setup
+// In a forked child, until there is anybody to go on; written under runtime.setup.
+constinit std::atomic<BlockMode> put_off{BlockMode::Off};
 
 constinit std::atomic<uint32_t> settings_made{0};  // calls of weft_blocking_set_mode(); written under runtime.setup
 
@@ -166,7 +166,7 @@ void block_start(const Options& options) noexcept {
 void block_stop() noexcept {
   block_sees_at_once.store(false, std::memory_order_relaxed);
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
-  put_off = BlockMode::Off;
+  put_off.store(BlockMode::Off, std::memory_order_relaxed);
   scouts_stop();
   scouts_forget_workers();
 }
@@ -178,19 +178,20 @@ void block_remove() noexcept {
 
 void block_become_child(Klt*, Worker* worker) noexcept {
   const BlockMode before = block_mode.exchange(BlockMode::Off, std::memory_order_relaxed);
-  const BlockMode mode = before != BlockMode::Off ? before : put_off;
-  put_off = BlockMode::Off;
+  const BlockMode waits = put_off.exchange(BlockMode::Off, std::memory_order_relaxed);
+  const BlockMode mode = before != BlockMode::Off ? before : waits;
   block_sees_at_once.store(false, std::memory_order_relaxed);
   scouts_forget_threads();
   ::new (&block_counts) BlockCounts;  // what they count is the parent's
   if (mode == BlockMode::Off) return;
   if (worker == nullptr) return block_remove();
   // ThreadSanitizer's forked children cannot start threads.
-  if (!san::kSignalsComeLate) put_off = mode;
+  if (!san::kSignalsComeLate) put_off.store(mode, std::memory_order_relaxed);
 }
 
 void block_start_in_child() noexcept {
-  if (const BlockMode mode = std::exchange(put_off, BlockMode::Off); mode != BlockMode::Off) static_cast<void>(set_mode(mode));
+  const BlockMode mode = put_off.exchange(BlockMode::Off, std::memory_order_relaxed);
+  if (mode != BlockMode::Off) static_cast<void>(set_mode(mode));
 }
 
 bool block_is_scout(int tid) noexcept { return is_scout(tid); }
@@ -287,7 +288,7 @@ int weft_blocking_info(weft_blocking_info_t* info) {
   const BlockCounts& counts = block_counts;
   *info = {};
   const BlockMode mode = block_mode.load(std::memory_order_relaxed);
-  info->mode = static_cast<weft_blocking_mode_t>(mode != BlockMode::Off ? mode : put_off);
+  info->mode = static_cast<weft_blocking_mode_t>(mode != BlockMode::Off ? mode : put_off.load(std::memory_order_relaxed));
   info->rung = rung_name(block_settings.rung.load(std::memory_order_relaxed));
   info->klts = block_settings.klts.load(std::memory_order_relaxed);
   info->in_kernel = ults_in_kernel.load(std::memory_order_relaxed);

@@ -473,9 +473,9 @@ class ProcessForkThreads : public WorkersTest {
  protected:
   void SetUp() override {
     WorkersTest::SetUp();
-    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
-    if (weft_blocking_set_mode(WEFT_BLOCKING_AUTO) != WEFT_OK) GTEST_SKIP() << "nobody who blocks is noticed here";
     if (!kChildMayStartThreads) GTEST_SKIP() << "ThreadSanitizer: the child may start no threads";
+    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
+    ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_AUTO)));
   }
 };
 INSTANTIATE_TEST_SUITE_P(Workers, ProcessForkThreads, kWorkerCounts);
