@@ -151,18 +151,17 @@ long tkill_thread(int number, int signal) noexcept {
 }
 
 long queue_to_thread(long process, int number, int signal, const siginfo_t* info) noexcept {
-  const auto with_info = [&](auto queue) {
-    const Peek<siginfo_t> given(info);
-    if (!given) return EFAULT;
-    siginfo_t copy = *given.get();
-    copy.si_signo = signal;
-    return queue(copy);
-  };
   return send(
       process, number, signal,
       [&] { return system_call(SYS_rt_tgsigqueueinfo, process, number, signal, reinterpret_cast<long>(info)); },
-      [&] { return with_info([&](siginfo_t& copy) { return send_to_itself(signal, [&] { return queue_to_calling_klt(copy); }); }); },
-      [&](Identity& to) { return with_info([&](siginfo_t& copy) { return unit_signal_queue(to, copy); }); });
+      [&] { return send_to_itself(signal, [&] { return queue_to_calling_klt(signal, info); }); },
+      [&](Identity& to) {
+        const Peek<siginfo_t> given(info);
+        if (!given) return EFAULT;
+        siginfo_t copy = *given.get();
+        copy.si_signo = signal;
+        return unit_signal_queue(to, copy);
+      });
 }
 
 // `create` with where the kernel is to send what is said there.

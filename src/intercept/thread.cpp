@@ -124,7 +124,7 @@ int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept 
   if (identity == nullptr) return next_sigqueue.get()(thread, signal, value);
   siginfo_t info = queued(signal, value);
   if (!is_calling(thread)) return unit_signal_queue(*identity, info);
-  return send_to_itself(signal, [&] { return queue_to_calling_klt(info); });
+  return send_to_itself(signal, [&] { return queue_to_calling_klt(signal, &info); });
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

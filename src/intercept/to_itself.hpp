@@ -23,8 +23,8 @@ inline bool is_reserved(int signal) noexcept { return signal >= __SIGRTMIN && si
 inline int send_to_calling_klt(int signal) noexcept {
   return static_cast<int>(-system_call(SYS_tgkill, getpid(), kernel_tid(), signal, 0));
 }
-inline int queue_to_calling_klt(siginfo_t& info) noexcept {
-  return static_cast<int>(-system_call(SYS_rt_tgsigqueueinfo, getpid(), kernel_tid(), info.si_signo, reinterpret_cast<long>(&info)));
+inline int queue_to_calling_klt(int signal, const siginfo_t* info) noexcept {
+  return static_cast<int>(-system_call(SYS_rt_tgsigqueueinfo, getpid(), kernel_tid(), signal, reinterpret_cast<long>(info)));
 }
 
 // What the caller has blocked stays pending where it is: that is to be known as it leaves. Async-signal-safe.
