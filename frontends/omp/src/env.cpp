@@ -1,8 +1,9 @@
 #include "env.hpp"
-#include "pool/pool.hpp"
 
 #include <algorithm>
 #include <unistd.h>
+
+#include "pool/pool.hpp"
 
 namespace weft::omp {
 namespace {
