@@ -34,7 +34,6 @@ struct Identity {
   Stack stack;               // constant: the part of it that is the ULT's
   StackWords lenders;        // constant: what is told of it
   int tid;                   // constant: the kernel's number of the lender
-  int process;               // constant: in which it has that
   bool adopted = false;      // constant: a thread of the program's, which has become a ULT for good: see worker/adopt.hpp
   int waker = -1;            // constant, of such a one: a timer that sends its lender the courier; kNoTimer: there is none
   // signals by its lender: see worker/lender_signal.hpp

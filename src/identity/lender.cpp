@@ -78,7 +78,6 @@ void* lender_main(void* memory) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
   identity.tid = kernel_tid();
-  identity.process = getpid();
   identity.memory = static_cast<Stack*>(memory);
   stack_part(identity.stack, *identity.memory, top_for_ult(__builtin_frame_address(0)));
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include "identity/number.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -22,6 +23,7 @@ namespace {
 constexpr unsigned kLists = 256;
 constinit std::atomic<Identity*> lists[kLists]{};
 constinit std::atomic<unsigned> looking{0};
+constinit std::atomic<int> whose{0};  // the process in which they have these numbers
 
 std::atomic<Identity*>& list_of(int number) noexcept { return lists[static_cast<unsigned>(number) % kLists]; }
 
@@ -37,9 +39,12 @@ Identity* look(int number) noexcept {
 NumberOwner::NumberOwner(int number) noexcept : identity_(look(number)) {}
 NumberOwner::~NumberOwner() { looking.fetch_sub(1, std::memory_order_seq_cst); }
 
-bool number_may_be_owned(int number) noexcept { return list_of(number).load(std::memory_order_relaxed) != nullptr; }
+bool number_may_be_owned(int number, long process) noexcept {
+  return list_of(number).load(std::memory_order_relaxed) != nullptr && whose.load(std::memory_order_relaxed) == process;
+}
 
 void number_add(Identity* identity) noexcept {
+  whose.store(getpid(), std::memory_order_relaxed);
   std::atomic<Identity*>& list = list_of(identity->tid);
   identity->next_of_number.store(list.load(std::memory_order_relaxed), std::memory_order_relaxed);
   list.store(identity, std::memory_order_seq_cst);

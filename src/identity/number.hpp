@@ -22,8 +22,9 @@ class NumberOwner {
   Identity* identity_;
 };
 
-// Without a look at signals: false where there is certainly none.
-bool number_may_be_owned(int number) noexcept;
+// Without a look at signals: false where there is certainly none. `process`: the caller's. A child of vfork(), or one that the program has made by
+// clone(), has these in its memory, and none of their threads.
+bool number_may_be_owned(int number, long process) noexcept;
 
 // ---- the pool's, under its lock
 

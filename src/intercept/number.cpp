@@ -83,18 +83,12 @@ bool is_own(int number) noexcept {
   return identity != nullptr && identity->tid == number;
 }
 
-// Another one's, of this process.
-Identity* owned_by(const NumberOwner& owner, long process) noexcept {
-  Identity* to = owner.get();
-  return to != nullptr && to->process == process ? to : nullptr;
-}
-
 // To which the kernel is to send.
 int number_that_takes(int number) noexcept {
   if (const Identity* own = own_identity(); own != nullptr && own->tid == number) return own->adopted ? number : kernel_tid();
-  if (!number_may_be_owned(number)) return number;
+  if (!number_may_be_owned(number, process_here())) return number;
   const NumberOwner owner(number);
-  const Identity* to = owned_by(owner, process_here());
+  const Identity* to = owner.get();
   if (to == nullptr || to->adopted) return number;
   const Klt* klt = to->on.load(std::memory_order_acquire);
   return klt != nullptr ? klt->tid.load(std::memory_order_relaxed) : kernel_tid();
@@ -111,9 +105,9 @@ template <class Straight, class Itself, class Other>
 long try_send(long process, int number, int signal, Straight straight, Itself to_itself, Other to_other) noexcept {
   if (signal < 0 || signal > SIGRTMAX || is_reserved(signal) || process != process_here()) return straight();
   if (is_own(number)) return signal != 0 ? -to_itself() : 0;
-  if (!number_may_be_owned(number)) return straight();
+  if (!number_may_be_owned(number, process)) return straight();
   const NumberOwner owner(number);
-  Identity* to = owned_by(owner, process);
+  Identity* to = owner.get();
   if (to == nullptr) return straight();
   if (to->unit.load(std::memory_order_acquire) == nullptr) return -ESRCH;  // nobody's now
   return signal != 0 ? -to_other(*to) : 0;

@@ -72,7 +72,6 @@ void describe_identity(Identity& identity) noexcept {
   identity.thread_pointer = thread_pointer();
   identity.lender = pthread_self();
   identity.tid = kernel_tid();
-  identity.process = getpid();
   identity.adopted = true;
   identity.waker = own_signal_courier_timer(identity.tid);
   identity.fresh = false;
