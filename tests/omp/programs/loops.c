@@ -1,4 +1,4 @@
-/* loops.c: loops of every schedule and of several types, collapse, lastprivate, ordered, doacross, scans. */
+/* loops.c: loops of every schedule and of several types, of teams and of leagues, collapse, lastprivate, ordered, doacross, scans. */
 #include <limits.h>
 #include <omp.h>
 #include <string.h>
@@ -249,6 +249,56 @@ static void many(void) {
   for (int round = 0; round < 64; ++round) CHECK(count[round] == 10);
 }
 
+/* Of a league's teams, each of so many threads: dealt out twice, upwards and downwards. */
+#define LEAGUE(name, ...)                                                               \
+  static void name(int teams, int threads, int n) {                                     \
+    PRAGMA(omp teams distribute parallel for num_teams(teams) thread_limit(threads) __VA_ARGS__)   \
+    for (int i = 0; i < n; ++i) seen[i]++;                                              \
+    check_seen(n);                                                                      \
+    PRAGMA(omp teams distribute parallel for num_teams(teams) num_threads(threads) __VA_ARGS__)    \
+    for (long i = 7L * n - 7; i >= 0; i -= 7) seen[i / 7]++;                            \
+    check_seen(n);                                                                      \
+    int last = -1;                                                                      \
+    PRAGMA(omp teams distribute parallel for num_teams(teams) num_threads(threads) lastprivate(last) __VA_ARGS__) \
+    for (unsigned i = 0; i < 3u * (unsigned)n; i += 3) {                                \
+      seen[i / 3]++;                                                                    \
+      last = (int)i;                                                                    \
+    }                                                                                   \
+    if (n != 0) CHECK(last == 3 * n - 3);                                               \
+    check_seen(n);                                                                      \
+  }
+LEAGUE(league, )
+LEAGUE(league_static, schedule(static))
+LEAGUE(league_static_1, schedule(static, 1))
+LEAGUE(league_static_3, schedule(static, 3))
+LEAGUE(league_dynamic_1, schedule(dynamic, 1))
+LEAGUE(league_by_1, dist_schedule(static, 1))
+LEAGUE(league_by_5, dist_schedule(static, 5))
+LEAGUE(league_by_1_static_1, dist_schedule(static, 1) schedule(static, 1))
+LEAGUE(league_by_5_static_1, dist_schedule(static, 5) schedule(static, 1))
+LEAGUE(league_by_5_static_3, dist_schedule(static, 5) schedule(static, 3))
+
+static void leagues(void) {
+  const int sizes[] = {0, 1, 4, 100};
+  for (int k = 0; k < 4; ++k) {
+    for (int teams = 1; teams <= 3; ++teams) {
+      for (int threads = 1; threads <= 3; ++threads) {
+        const int n = sizes[k];
+        league(teams, threads, n);
+        league_static(teams, threads, n);
+        league_static_1(teams, threads, n);
+        league_static_3(teams, threads, n);
+        league_dynamic_1(teams, threads, n);
+        league_by_1(teams, threads, n);
+        league_by_5(teams, threads, n);
+        league_by_1_static_1(teams, threads, n);
+        league_by_5_static_1(teams, threads, n);
+        league_by_5_static_3(teams, threads, n);
+      }
+    }
+  }
+}
+
 int main(void) {
   const int teams[] = {1, 2, 3, 8};
   for (int k = 0; k < 4; ++k) {
@@ -261,6 +311,7 @@ int main(void) {
     doacross();
     scans();
     many();
+    leagues();
   }
   return check_end();
 }

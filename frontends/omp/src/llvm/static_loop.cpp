@@ -26,11 +26,17 @@ void say(int32_t* last, bool value) {
   if (last != nullptr) *last = value;
 }
 
+// clang's code for chunks of one goes through what its team of a league has by the stride alone: one thread must not be given all of
+// it as one piece, with the stride that leads behind its end.
+bool goes_by_stride(const Member& member, int kind, int64_t chunk) {
+  return kind == schedule::kStaticChunked && chunk <= 1 && member.team->in_league;
+}
+
 template <typename T>
-bool deal(int kind, Bounds<T> bounds, Seat seat, int64_t chunk, std::make_signed_t<T>* stride) {
+bool deal(int kind, Bounds<T> bounds, Seat seat, int64_t chunk, std::make_signed_t<T>* stride, bool one_by_one) {
   const auto whole = static_cast<std::make_signed_t<T>>(bounds.trip());
   *stride = bounds.step > 0 ? whole : -whole;
-  if (seat.count == 1) return true;
+  if (seat.count == 1 && !one_by_one) return true;
   switch (kind) {
     case schedule::kStaticChunked:
     case schedule::kDistributeChunked:
@@ -59,7 +65,8 @@ void static_init(const Ident* ident, int32_t gtid, int32_t schedule, int32_t* la
     *stride = step;
     return;
   }
-  say(last, deal(kind, bounds, distribute ? seat_in_league(member) : seat_in_team(member), chunk, stride));
+  say(last, deal(kind, bounds, distribute ? seat_in_league(member) : seat_in_team(member), chunk, stride,
+                 goes_by_stride(member, kind, chunk)));
   if (tool::there() && bounds.trip() != 0) tell_piece(member, work, bounds);
 }
 
@@ -86,7 +93,7 @@ void dist_static_init(int32_t gtid, int32_t schedule, int32_t* last, T* lower, T
     *stride = step;
     return;
   }
-  say(last, deal(kind, bounds, seat_in_team(member), chunk, stride) && last_team);
+  say(last, deal(kind, bounds, seat_in_team(member), chunk, stride, goes_by_stride(member, kind, chunk)) && last_team);
   if (tool::there() && bounds.trip() != 0) tell_piece(member, ompt_work_distribute, bounds);
 }
 
