@@ -19,6 +19,7 @@
 #include "klt/klt.hpp"
 #include "os/kernel_tid.hpp"
 #include "os/peek.hpp"
+#include "os/signal_mask.hpp"
 #include "worker/unit_signal.hpp"
 
 using namespace weft::rt;
@@ -121,14 +122,9 @@ long send(long process, int number, int signal, Straight straight, Itself to_its
   return answer(result);
 }
 
-// Each of those that queue; of the others one that is not taken yet is enough.
 int kill_other(Identity& to, int signal) noexcept {
-  constexpr int kFirstThatQueues = 32;
   if (!to.adopted && signal < kFirstThatQueues) return unit_signal_send(to, signal);
-  siginfo_t info{};
-  info.si_signo = signal;
-  info.si_code = SI_TKILL;
-  return unit_signal_queue(to, info);
+  return unit_signal_queue_plain(to, signal);
 }
 
 template <class Straight>

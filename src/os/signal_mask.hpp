@@ -18,6 +18,8 @@ inline uint64_t kernel_set(const sigset_t& set) noexcept {
   return bits;
 }
 constexpr uint64_t signal_bit(int signal) noexcept { return uint64_t{1} << (signal - 1); }
+// From here on signals are queued: each that is sent comes. Of the others one that has not been taken yet is enough.
+inline constexpr int kFirstThatQueues = 32;
 
 // Not pthread_sigmask(): that of libweft.so (intercept/) leaves our own signals open.
 inline void set_signal_mask(int how, const sigset_t* set, sigset_t* before) noexcept {

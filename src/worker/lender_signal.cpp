@@ -131,7 +131,7 @@ WEFT_ON_LENDER bool take_later(Later& later, int signal) noexcept {
 
 // The same, before those of its number that are pending here, which have come later. `queueing` keeps further ones out meanwhile.
 WEFT_ON_LENDER void make_pending_first(Identity& identity, int signal) noexcept {
-  constexpr int kFirstThatQueues = 32, kMostHere = 32;
+  constexpr int kMostHere = 32;
   if (signal < kFirstThatQueues) return make_pending(identity, signal);
   siginfo_t here[kMostHere];
   Later later{here, kMostHere};

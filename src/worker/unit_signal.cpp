@@ -220,7 +220,13 @@ void end_call(ucontext_t& frame, int signal) noexcept {
 int unit_signal_send(Identity& to, int signal) noexcept {
   if (signal < 0 || signal > SIGRTMAX) return EINVAL;
   const int error = errno;
-  to.signals.fetch_or(signal_bit(signal), std::memory_order_seq_cst);
+  const uint64_t noted = to.signals.fetch_or(signal_bit(signal), std::memory_order_seq_cst);
+  // A note is one signal.
+  if ((noted & signal_bit(signal)) != 0 && signal >= kFirstThatQueues) {
+    const int result = unit_signal_queue_plain(to, signal);
+    errno = error;
+    return result;
+  }
   membarrier_all();  // it sees that as it gets onto a KLT, or we see where it is
   // A handler that has interrupted Weft waits for nobody, who may wait for it.
   if (klt_register_valid() && klt_is_inside(klt_self())) {
@@ -253,6 +259,13 @@ int unit_signal_queue(Identity& to, siginfo_t& info) noexcept {
   const int tid = klt->tid.load(std::memory_order_relaxed);
   klt->has_been_sent.store(true, std::memory_order_relaxed);
   return static_cast<int>(-signal_to_thread(tid, info));
+}
+
+int unit_signal_queue_plain(Identity& to, int signal) noexcept {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_TKILL;
+  return unit_signal_queue(to, info);
 }
 
 void unit_signals_take() noexcept {

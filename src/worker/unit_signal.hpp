@@ -42,10 +42,12 @@
 
 namespace weft::rt {
 
-// To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0 or EINVAL.
+// To the ULT that has it, and is not the caller. Async-signal-safe. Returns 0, EINVAL or, of those that are queued, EAGAIN.
 int unit_signal_send(Identity& to, int signal) noexcept;
-// The same with a value; with nothing, but each for itself, where that says SI_TKILL. Or EAGAIN.
+// The same with a value, in the order in which they are sent.
 int unit_signal_queue(Identity& to, siginfo_t& info) noexcept;
+// With nothing, each for itself, whatever its number.
+int unit_signal_queue_plain(Identity& to, int signal) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any
 

@@ -1,5 +1,5 @@
-/* queued.c: signals with values (pthread_sigqueue()) come to the thread that they are sent to, where it waits for them by sigwaitinfo(), and in their
- * order where it is in a region's barrier, or computes. */
+/* queued.c: real-time signals come to the thread that they are sent to, as many as are sent: with values (pthread_sigqueue()), where it waits for them
+ * by sigwaitinfo(), and in their order where it is in a region's barrier, or computes; and without (pthread_kill()). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <omp.h>
@@ -14,12 +14,22 @@ enum { kThreads = 4, kValues = 10, kRounds = 10 };
 
 static pthread_t threads[kThreads];
 static int next_value[kThreads]; /* of the handler, by thread */
+static int counted[kThreads];    /* the same of those without values */
 static __thread int me;
 
 static void handle(int signal, siginfo_t* info, void* context) {
   (void)signal, (void)context;
   CHECK(info->si_value.sival_int == next_value[me]);
   __atomic_fetch_add(&next_value[me], 1, __ATOMIC_RELAXED);
+}
+
+static void count(int signal) {
+  (void)signal;
+  __atomic_fetch_add(&counted[me], 1, __ATOMIC_RELAXED);
+}
+
+static void send_plain(int to, int signal) {
+  for (int i = 0; i < kValues; ++i) CHECK(pthread_kill(threads[to], signal) == 0);
 }
 
 static void send(int to, int signal) {
@@ -62,8 +72,33 @@ static void handled(int thread, int signal) {
   PRAGMA(omp barrier)
 }
 
+/* Each one to the next, as in waited_for(), and in handled(). */
+static void plain(int thread, int waits, int handles) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, waits);
+  if (thread % 2 != 0) usleep(2000);
+  send_plain((thread + 1) % kThreads, waits);
+  for (int i = 0; i < kValues; ++i) {
+    int got;
+    do got = sigwaitinfo(&set, NULL);
+    while (got == -1 && errno == EINTR);
+    CHECK(got == waits);
+  }
+  PRAGMA(omp barrier)
+  send_plain((thread + 1) % kThreads, handles);
+  if (thread % 2 == 0) {
+    while (__atomic_load_n(&counted[thread], __ATOMIC_RELAXED) < kValues) continue;
+  }
+  PRAGMA(omp barrier)
+  while (__atomic_load_n(&counted[thread], __ATOMIC_RELAXED) < kValues) usleep(100);
+  PRAGMA(omp barrier)
+  CHECK(counted[thread] == kValues);
+  counted[thread] = 0;
+}
+
 int main(void) {
-  const int waits = SIGRTMIN + 3, handles = SIGRTMIN + 4;
+  const int waits = SIGRTMIN + 3, handles = SIGRTMIN + 4, counts = SIGRTMIN + 5;
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, waits);
@@ -73,6 +108,9 @@ int main(void) {
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   CHECK(sigaction(handles, &action, NULL) == 0);
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = count;
+  CHECK(sigaction(counts, &action, NULL) == 0);
   PRAGMA(omp parallel num_threads(kThreads)) {
     me = omp_get_thread_num();
     threads[me] = pthread_self();
@@ -80,6 +118,7 @@ int main(void) {
       PRAGMA(omp barrier)
       waited_for(me, waits);
       handled(me, handles);
+      plain(me, waits, counts);
     }
   }
   return check_end();
