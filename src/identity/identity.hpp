@@ -42,6 +42,7 @@ struct Identity {
   std::atomic<bool> queueing{false};  // a lock, with all signals blocked: of the order of those that are pending at the lender
   std::atomic<uint64_t> wait_mask{~uint64_t{0}};  // the ULT: those of `mask` that the call does not let in that it waits in
   std::atomic<uint64_t> wanted{0};    // the ULT: those of `mask` that it waits for, or lets in, in the call that it is in
+  std::atomic<uint64_t> directed{0};  // anybody, of an adopted thread: those that the kernel is to send to its number, see number.cpp
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds

@@ -69,8 +69,8 @@ bool is_here(const Identity& identity) noexcept {
 }
 
 // Null: the caller has none.
-const Identity* own_identity() noexcept {
-  const Identity* identity = identity_of(pthread_self());
+Identity* own_identity() noexcept {
+  Identity* identity = identity_of(pthread_self());
   return identity != nullptr && is_here(*identity) ? identity : nullptr;
 }
 
@@ -84,13 +84,21 @@ bool is_own(int number) noexcept {
   return identity != nullptr && identity->tid == number;
 }
 
-// To which the kernel is to send.
-int number_that_takes(int number) noexcept {
-  if (const Identity* own = own_identity(); own != nullptr && own->tid == number) return own->adopted ? number : kernel_tid();
+// Or a real-time signal, as F_SETSIG says.
+constexpr uint64_t kOfFiles = signal_bit(SIGIO) | ~uint64_t{0} << (kFirstThatQueues - 1);
+
+// To which the kernel is to send these.
+int number_that_takes(int number, uint64_t signals) noexcept {
+  const auto direct = [&](Identity& to) {
+    to.directed.fetch_or(signals, std::memory_order_seq_cst);
+    return number;
+  };
+  if (Identity* own = own_identity(); own != nullptr && own->tid == number) return own->adopted ? direct(*own) : kernel_tid();
   if (!number_may_be_owned(number, process_here())) return number;
   const NumberOwner owner(number);
-  const Identity* to = owner.get();
-  if (to == nullptr || to->adopted) return number;
+  Identity* to = owner.get();
+  if (to == nullptr) return number;
+  if (to->adopted) return direct(*to);
   const Klt* klt = to->on.load(std::memory_order_acquire);
   return klt != nullptr ? klt->tid.load(std::memory_order_relaxed) : kernel_tid();
 }
@@ -162,10 +170,12 @@ auto create_timer(sigevent* event, Create create) noexcept {
   errno = before;
   if (!given || given->sigev_notify != SIGEV_THREAD_ID) return create(event);
   sigevent directed = *given.get();
+  const bool there_is_one = given->sigev_signo > 0 && given->sigev_signo <= SIGRTMAX;
+  const uint64_t signal = there_is_one ? signal_bit(given->sigev_signo) : 0;
 #ifdef sigev_notify_thread_id
-  directed.sigev_notify_thread_id = number_that_takes(given->sigev_notify_thread_id);
+  directed.sigev_notify_thread_id = number_that_takes(given->sigev_notify_thread_id, signal);
 #else
-  directed._sigev_un._tid = number_that_takes(given->_sigev_un._tid);
+  directed._sigev_un._tid = number_that_takes(given->_sigev_un._tid, signal);
 #endif
   return create(&directed);
 }
@@ -209,7 +219,7 @@ int weft_rt_set_owner(int file, int command, const f_owner_ex* owner) noexcept {
   errno = before;
   f_owner_ex takes{};
   const bool thread = given && given->type == F_OWNER_TID;
-  if (thread) takes = {F_OWNER_TID, number_that_takes(given->pid)};
+  if (thread) takes = {F_OWNER_TID, number_that_takes(given->pid, kOfFiles)};
   return static_cast<int>(answer(system_call(SYS_fcntl, file, command, reinterpret_cast<long>(thread ? &takes : owner), 0)));
 }
 

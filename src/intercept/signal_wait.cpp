@@ -8,6 +8,7 @@
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "klt/klt.hpp"
+#include "os/proc_file.hpp"
 #include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
 
@@ -29,10 +30,19 @@ constinit Next<int(sigset_t*) noexcept> next_sigpending{"sigpending"};
 
 Identity* identity_of_caller() noexcept { return klt_register_valid() ? identity_of(pthread_self()) : nullptr; }
 
+// Of these, what is pending at its lender. What the kernel has sent there nobody has noted.
+uint64_t pending_at_lender(Identity& identity, uint64_t set) noexcept {
+  const uint64_t directed = identity.directed.load(std::memory_order_relaxed) & set;
+  if (__builtin_expect(directed != 0, 0)) {
+    identity.sent.fetch_or(pending_of(identity.tid) & directed, std::memory_order_seq_cst);
+  }
+  return identity.sent.load(std::memory_order_acquire) & set;
+}
+
 void ask_lender(const sigset_t* set) noexcept {
   Identity* identity = identity_of_caller();
   if (identity == nullptr || set == nullptr) return;
-  const uint64_t asked = identity->sent.load(std::memory_order_acquire) & kernel_set(*set);
+  const uint64_t asked = pending_at_lender(*identity, kernel_set(*set));
   if (__builtin_expect(asked != 0, 0) && !klt_is_inside(klt_self())) lender_give_back(*identity, asked);
 }
 
@@ -88,8 +98,8 @@ int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
 
 int sigpending(sigset_t* set) noexcept {
   const int result = next_sigpending.get()(set);
-  const Identity* identity = result == 0 ? identity_of_caller() : nullptr;
-  const uint64_t more = identity != nullptr ? identity->sent.load(std::memory_order_acquire) : 0;
+  Identity* identity = result == 0 ? identity_of_caller() : nullptr;
+  const uint64_t more = identity != nullptr ? pending_at_lender(*identity, ~uint64_t{0}) : 0;
   for (uint64_t rest = more; rest != 0; rest &= rest - 1) sigaddset(set, __builtin_ctzll(rest) + 1);
   return result;
 }

@@ -59,12 +59,15 @@ inline ProcFile task_file(int tid, const char* name) noexcept {
   return ProcFile(path);
 }
 
-// "SigBlk:\t0000000000000200"
-inline bool has_blocked_of(uint64_t signals, int tid) noexcept {
+// "SigBlk:\t0000000000000200"; none: unknown.
+inline uint64_t signals_of(int tid, const char* which) noexcept {
   const ProcFile status = task_file(tid, "status");
-  const char* mask = std::strstr(status.text, "SigBlk:");
-  return mask != nullptr && (std::strtoull(mask + std::strlen("SigBlk:"), nullptr, 16) & signals) != 0;
+  const char* set = std::strstr(status.text, which);
+  return set != nullptr ? std::strtoull(set + std::strlen(which), nullptr, 16) : 0;
 }
+inline bool has_blocked_of(uint64_t signals, int tid) noexcept { return (signals_of(tid, "SigBlk:") & signals) != 0; }
+// Of the thread alone, not what the process has been sent.
+inline uint64_t pending_of(int tid) noexcept { return signals_of(tid, "SigPnd:"); }
 
 // How many threads of the whole machine run or would, the caller among them; 0: unknown. "0.20 0.18 0.12 3/80 11206"
 inline unsigned long runnable_threads() noexcept {

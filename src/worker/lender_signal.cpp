@@ -296,9 +296,14 @@ struct Action {
   uint64_t mask;
 };
 
-// What the program has not blocked; and our call.
+// That the kernel has sent to the thread itself, as it was told to: the ULT waits for it elsewhere.
+WEFT_ON_LENDER uint64_t waited_for(const Identity& identity) noexcept {
+  return identity.directed.load(std::memory_order_acquire) & identity.wanted.load(std::memory_order_acquire);
+}
+
+// What the program has not blocked, or waits for; and our call.
 WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
-  return (kProcessSignals & ~blocked(identity)) | own_signals_mask();
+  return (kProcessSignals & (~blocked(identity) | waited_for(identity))) | own_signals_mask();
 }
 
 // Here, and not where it was sent to: what it stops or ends is the process. One that is ignored, or that a debugger keeps, does nothing.
@@ -312,7 +317,7 @@ WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
 // It has been sent to the ULT, and not to the process. Who sends notes that before it lets go of the lock. Where both have been sent one, this may be
 // either: then it is the ULT's.
 WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, int signal) noexcept {
-  if (identity.info.si_code == SI_TKILL) return true;
+  if (identity.info.si_code == SI_TKILL || (identity.directed.load(std::memory_order_relaxed) & signal_bit(signal)) != 0) return true;
   lock_queue(identity);
   const uint64_t sent = identity.sent.load(std::memory_order_acquire);
   identity.queueing.store(false, std::memory_order_release);
@@ -332,7 +337,9 @@ WEFT_ON_LENDER void put_back(Identity& identity, int signal) noexcept {
 // One that has been taken from what is pending here. What the program does with it is asked only now.
 WEFT_ON_LENDER void take_for_process(Identity& identity, int signal) noexcept {
   if ((signal_bit(signal) & own_signals_mask()) != 0) return;
-  if ((signal_bit(signal) & blocked(identity)) != 0) return put_back(identity, signal);
+  if ((signal_bit(signal) & blocked(identity)) != 0) {
+    return (signal_bit(signal) & waited_for(identity)) != 0 ? deliver(identity, signal) : put_back(identity, signal);
+  }
   Action now{};
   system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes);
   if (own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return;
@@ -399,8 +406,9 @@ void lender_set_mask(Identity& identity, uint64_t mask) noexcept { change_mask(i
 void lender_wait_mask(Identity& identity, uint64_t mask) noexcept { change_mask(identity, identity.wait_mask, mask); }
 
 void lender_bring(Identity& identity, uint64_t wanted) noexcept {
-  identity.wanted.store(wanted, std::memory_order_seq_cst);  // as in change_mask()
-  if ((identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) lender_call(identity);
+  const uint64_t before = identity.wanted.exchange(wanted, std::memory_order_seq_cst);  // as in change_mask()
+  const bool others = ((before ^ wanted) & identity.directed.load(std::memory_order_relaxed)) != 0;
+  if (others || (identity.sent.load(std::memory_order_seq_cst) & wanted) != 0) lender_call(identity);
 }
 
 long signal_to_thread(int tid, siginfo_t& info) noexcept {

@@ -310,6 +310,53 @@ static void by_anothers_timer(void) {
   }
 }
 
+/* What a thread has blocked, and waits for: while it comes, and after it has come. */
+static void waited(int signal, int code, int while_it_comes) {
+  sigset_t set, pending;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  if (!while_it_comes) {
+    do CHECK(sigpending(&pending) == 0);
+    while (sigismember(&pending, signal) == 0);
+  }
+  const struct timespec long_time = {10, 0}, no_time = {0, 0};
+  siginfo_t info;
+  int got;
+  do got = sigtimedwait(&set, &info, while_it_comes ? &long_time : &no_time);
+  while (got == -1 && errno == EINTR);
+  CHECK(got == signal && info.si_code == code);
+  CHECK(sigtimedwait(&set, &info, &no_time) == -1 && errno == EAGAIN);
+}
+
+static void waited_timers_and_files(void) {
+  const struct itimerspec soon = {.it_value = {.tv_nsec = 1000000}};
+#pragma omp parallel num_threads(kThreads)
+  {
+    sigset_t set, before;
+    sigemptyset(&set);
+    sigaddset(&set, by_timer);
+    sigaddset(&set, by_file);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    timer_t timer;
+    CHECK(timer_for(number(), 1, &timer) == 0);
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    const struct f_owner_ex owner = {F_OWNER_TID, number()};
+    CHECK(fcntl(ends[0], F_SETOWN_EX, &owner) == 0 && fcntl(ends[0], F_SETSIG, by_file) == 0);
+    CHECK(fcntl(ends[0], F_SETFL, fcntl(ends[0], F_GETFL) | O_ASYNC) == 0);
+    for (int round = 0; round < 10; ++round) {
+      CHECK(timer_settime(timer, 0, &soon, NULL) == 0);
+      waited(by_timer, SI_TIMER, round % 2);
+      CHECK(write(ends[1], "x", 1) == 1);
+      waited(by_file, POLL_IN, round % 2);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    timer_delete(timer);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+}
+
 /* ---- children: one that has all of the parent's memory, one that has a copy, one that Weft knows nothing of */
 
 static pid_t of_its_parent;
@@ -402,6 +449,7 @@ int main(int argc, char** argv) {
     by_timers();
     by_anothers_timer();
     by_files();
+    waited_timers_and_files();
   }
   of_nobody();
   to_another_process();
