@@ -174,6 +174,8 @@ struct Passed {
   static constexpr uint64_t kNumbers = 0x7fffffff;  // not those that queue: one would overtake another
   std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
   std::atomic<uint64_t> claimed{0}, there{0};
+  // The lender's: those of them that the ULT has been sent, and not the process; and, in deliver_sent(), those whose notes it has taken.
+  uint64_t ults = 0, looked_for = 0;
   siginfo_t infos[31];
 };
 constinit Passed passed{};
@@ -192,12 +194,27 @@ WEFT_ON_LENDER uint64_t blocked(const Identity& identity) noexcept {
   return identity.mask.load(std::memory_order_acquire) & identity.wait_mask.load(std::memory_order_acquire);
 }
 
+// Of one that was taken from what is pending here: to the ULT, and not to the process. Who sends notes that before it lets go of the lock. Where both
+// have been sent one, this may be either: then it is the ULT's.
+WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, const siginfo_t& info) noexcept {
+  const uint64_t one = signal_bit(info.si_signo);
+  if (info.si_code == SI_TKILL || (identity.directed.load(std::memory_order_relaxed) & one) != 0) return true;
+  lock_queue(identity);
+  const uint64_t sent = identity.sent.load(std::memory_order_acquire);
+  identity.queueing.store(false, std::memory_order_release);
+  return (sent & one) != 0;
+}
+
 // While one of them is not taken yet further ones are sent to the process: they are for this thread as long as it waits for them.
-WEFT_ON_LENDER void sleep_until_called_or_sent(const Identity& identity) noexcept {
+WEFT_ON_LENDER void sleep_until_called_or_sent(Identity& identity) noexcept {
   const uint64_t set = (Passed::kNumbers & kProcessSignals & ~blocked(identity)) | own_signals_mask();
   siginfo_t info;
   const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&info), 0, kMaskBytes);
-  if (signal > 0 && (signal_bit(static_cast<int>(signal)) & Passed::kNumbers) != 0) pass(info);
+  if (signal <= 0 || (signal_bit(static_cast<int>(signal)) & Passed::kNumbers) == 0) return;
+  // Asked now: deliver_sent() has dropped the note, or will, when there is nothing of it to be seen.
+  const uint64_t one = signal_bit(static_cast<int>(signal));
+  if ((passed.looked_for & one) != 0 || was_sent_to_ult(identity, info)) passed.ults |= one;
+  pass(info);
 }
 
 WEFT_ON_LENDER void sleep_until_called(Identity& identity, uint32_t calls) noexcept {
@@ -275,7 +292,9 @@ WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
   const uint64_t open = gone ? ~uint64_t{0} : ~blocked(identity) | identity.wanted.load(std::memory_order_acquire);
   uint64_t set = identity.sent.fetch_and(~open, std::memory_order_acq_rel) & open;
   const timespec no_time{};
+  const bool passes = passed.to.load(std::memory_order_relaxed) == &identity;
   for (;;) {
+    if (passes) passed.looked_for = set;
     handle_all_while_away(identity, set);
     // None: they have come with another one.
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), word(&no_time), kMaskBytes);
@@ -283,6 +302,7 @@ WEFT_ON_LENDER void deliver_sent(Identity& identity) noexcept {
     deliver(identity, static_cast<int>(signal));
     set &= ~(signal_bit(static_cast<int>(signal)) & identity.sent.load(std::memory_order_acquire));  // put back, or sent again: the next time
   }
+  if (passes) passed.looked_for = 0;
   identity.looking.store(false, std::memory_order_release);
 }
 
@@ -314,19 +334,9 @@ WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
   lender_block_signals();
 }
 
-// It has been sent to the ULT, and not to the process. Who sends notes that before it lets go of the lock. Where both have been sent one, this may be
-// either: then it is the ULT's.
-WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, int signal) noexcept {
-  if (identity.info.si_code == SI_TKILL || (identity.directed.load(std::memory_order_relaxed) & signal_bit(signal)) != 0) return true;
-  lock_queue(identity);
-  const uint64_t sent = identity.sent.load(std::memory_order_acquire);
-  identity.queueing.store(false, std::memory_order_release);
-  return (sent & signal_bit(signal)) != 0;
-}
-
 // The ULT has blocked it meanwhile, maybe before it was sent: pending again, at this thread or for the whole process.
-WEFT_ON_LENDER void put_back(Identity& identity, int signal) noexcept {
-  if (was_sent_to_ult(identity, signal)) {
+WEFT_ON_LENDER void put_back(Identity& identity, int signal, bool ults) noexcept {
+  if (ults || was_sent_to_ult(identity, identity.info)) {
     make_pending_first(identity, signal);
     identity.sent.fetch_or(signal_bit(signal), std::memory_order_release);
   } else if (system_call(SYS_rt_sigqueueinfo, process(), signal, word(&identity.info), 0) != 0) {
@@ -334,11 +344,11 @@ WEFT_ON_LENDER void put_back(Identity& identity, int signal) noexcept {
   }
 }
 
-// One that has been taken from what is pending here. What the program does with it is asked only now.
-WEFT_ON_LENDER void take_for_process(Identity& identity, int signal) noexcept {
+// One that has been taken from what is pending here. What the program does with it is asked only now. `ults`: it is known to be the ULT's.
+WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, bool ults) noexcept {
   if ((signal_bit(signal) & own_signals_mask()) != 0) return;
   if ((signal_bit(signal) & blocked(identity)) != 0) {
-    return (signal_bit(signal) & waited_for(identity)) != 0 ? deliver(identity, signal) : put_back(identity, signal);
+    return (signal_bit(signal) & waited_for(identity)) != 0 ? deliver(identity, signal) : put_back(identity, signal, ults);
   }
   Action now{};
   system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes);
@@ -359,8 +369,10 @@ WEFT_ON_LENDER bool take_passed(Identity& identity) noexcept {
   for (uint64_t rest = all; rest != 0; rest &= rest - 1) {
     const int signal = __builtin_ctzll(rest) + 1;
     identity.info = passed.infos[signal - 1];
+    const bool ults = (passed.ults & signal_bit(signal)) != 0;
+    passed.ults &= ~signal_bit(signal);
     passed.claimed.fetch_and(~signal_bit(signal), std::memory_order_release);
-    take_for_process(identity, signal);
+    take_for_process(identity, signal, ults);
   }
   return all != 0;
 }
@@ -371,8 +383,9 @@ WEFT_ON_LENDER bool pass_one(int signal) noexcept {
   siginfo_t info;
   const timespec no_time{};
   if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return false;
-  if (info.si_code != SI_TKILL) return pass(info);
-  // It has been sent to this thread, for whatever runs here.
+  const bool to_this = info.si_code == SI_TKILL || (info.si_code == SI_QUEUE && klt_self()->has_been_sent.load(std::memory_order_relaxed));
+  if (!to_this) return pass(info);
+  // It has been sent to this thread, for whatever runs here; or it may have been, and whoever runs here may handle what the process has been sent.
   system_call(SYS_rt_tgsigqueueinfo, process(), kernel_tid(), signal, word(&info));
   return false;
 }
@@ -518,6 +531,7 @@ void lender_pass_on_forget() noexcept {
   passed.to.store(nullptr, std::memory_order_relaxed);
   passed.claimed.store(0, std::memory_order_relaxed);
   passed.there.store(0, std::memory_order_relaxed);
+  passed.ults = passed.looked_for = 0;
 }
 
 WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
@@ -529,7 +543,7 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
     if (take_passed(identity)) continue;
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
-    if (signal > 0) take_for_process(identity, static_cast<int>(signal));
+    if (signal > 0) take_for_process(identity, static_cast<int>(signal), false);
   }
 }
 

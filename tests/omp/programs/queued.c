@@ -1,5 +1,6 @@
 /* queued.c: real-time signals come to the thread that they are sent to, as many as are sent: with values (pthread_sigqueue()), where it waits for them
- * by sigwaitinfo(), and in their order where it is in a region's barrier, or computes; and without (pthread_kill()). */
+ * by sigwaitinfo(), and in their order where it is in a region's barrier, or computes; and without (pthread_kill()).
+ * None comes to another thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <omp.h>
@@ -97,6 +98,54 @@ static void plain(int thread, int waits, int handles) {
   counted[thread] = 0;
 }
 
+/* Signals that do not queue, to threads that open and block them: they come to no other thread. The last one comes in any case. */
+static const int numbers[] = {SIGUSR1, SIGUSR2, SIGHUP, SIGALRM, SIGURG};
+enum { kNumbers = sizeof numbers / sizeof *numbers };
+static int awaited[kThreads][kNumbers];
+
+static void take(int signal, siginfo_t* info, void* context) {
+  (void)context;
+  CHECK(info->si_value.sival_int == me);
+  for (int i = 0; i < kNumbers; ++i) {
+    if (numbers[i] == signal) __atomic_store_n(&awaited[me][i], 0, __ATOMIC_SEQ_CST);
+  }
+}
+
+static void opened_and_blocked(int thread) {
+  sigset_t all;
+  sigemptyset(&all);
+  for (int i = 0; i < kNumbers; ++i) sigaddset(&all, numbers[i]);
+  unsigned random = 977u * (unsigned)thread + 1;
+  for (int i = 0; i < 1000; ++i) {
+    random = random * 1664525u + 1013904223u;
+    const int which = (int)(random >> 8) % kNumbers, to = (int)(random >> 16) % kThreads;
+    const union sigval value = {.sival_int = to};
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, numbers[which]);
+    switch (random >> 24 & 7) {
+      case 0:
+      case 1:
+      case 2:
+        __atomic_store_n(&awaited[to][which], 1, __ATOMIC_SEQ_CST);
+        CHECK(pthread_sigqueue(threads[to], numbers[which], value) == 0);
+        break;
+      case 3: pthread_sigmask(SIG_BLOCK, &one, NULL); break;
+      case 4:
+      case 5: pthread_sigmask(SIG_UNBLOCK, &one, NULL); break;
+      case 6: usleep(random >> 20 & 63); break;
+      default:
+        for (volatile unsigned k = 0; k < (random >> 12 & 8191); ++k) continue;
+    }
+  }
+  PRAGMA(omp barrier)
+  pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+  for (int i = 0; i < kNumbers; ++i) {
+    while (__atomic_load_n(&awaited[thread][i], __ATOMIC_SEQ_CST)) usleep(100);
+  }
+  PRAGMA(omp barrier)
+}
+
 int main(void) {
   const int waits = SIGRTMIN + 3, handles = SIGRTMIN + 4, counts = SIGRTMIN + 5;
   sigset_t blocked;
@@ -111,6 +160,9 @@ int main(void) {
   action.sa_flags = SA_RESTART;
   action.sa_handler = count;
   CHECK(sigaction(counts, &action, NULL) == 0);
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  action.sa_sigaction = take;
+  for (int i = 0; i < kNumbers; ++i) CHECK(sigaction(numbers[i], &action, NULL) == 0);
   PRAGMA(omp parallel num_threads(kThreads)) {
     me = omp_get_thread_num();
     threads[me] = pthread_self();
@@ -119,6 +171,7 @@ int main(void) {
       waited_for(me, waits);
       handled(me, handles);
       plain(me, waits, counts);
+      opened_and_blocked(me);
     }
   }
   return check_end();
