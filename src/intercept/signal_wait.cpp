@@ -8,6 +8,8 @@
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
 #include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
 #include "os/proc_file.hpp"
 #include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
@@ -30,9 +32,10 @@ constinit Next<int(sigset_t*) noexcept> next_sigpending{"sigpending"};
 
 Identity* identity_of_caller() noexcept { return klt_register_valid() ? identity_of(pthread_self()) : nullptr; }
 
-// Of these, what is pending at its lender. What the kernel has sent there nobody has noted.
+// Of these, what is pending at its lender. What the kernel has sent there nobody has noted; and what the ULT has open the lender takes, as it takes ours.
 uint64_t pending_at_lender(Identity& identity, uint64_t set) noexcept {
-  const uint64_t directed = identity.directed.load(std::memory_order_relaxed) & set;
+  const uint64_t stays = kProcessSignals & identity.mask.load(std::memory_order_relaxed) & ~own_signals_mask();
+  const uint64_t directed = identity.directed.load(std::memory_order_relaxed) & set & stays;
   if (__builtin_expect(directed != 0, 0)) {
     identity.sent.fetch_or(pending_of(identity.tid) & directed, std::memory_order_seq_cst);
   }

@@ -383,7 +383,8 @@ WEFT_ON_LENDER bool pass_one(int signal) noexcept {
   siginfo_t info;
   const timespec no_time{};
   if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return false;
-  const bool to_this = info.si_code == SI_TKILL || (info.si_code == SI_QUEUE && klt_self()->has_been_sent.load(std::memory_order_relaxed));
+  const bool may_be = info.si_code == SI_QUEUE && klt_register_valid() && klt_self()->has_been_sent.load(std::memory_order_relaxed);
+  const bool to_this = info.si_code == SI_TKILL || may_be;
   if (!to_this) return pass(info);
   // It has been sent to this thread, for whatever runs here; or it may have been, and whoever runs here may handle what the process has been sent.
   system_call(SYS_rt_tgsigqueueinfo, process(), kernel_tid(), signal, word(&info));

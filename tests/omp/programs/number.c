@@ -318,6 +318,7 @@ static void waited(int signal, int code, int while_it_comes) {
   if (!while_it_comes) {
     do CHECK(sigpending(&pending) == 0);
     while (sigismember(&pending, signal) == 0);
+    for (int other = SIGRTMIN; other <= SIGRTMAX; ++other) CHECK(other == signal || sigismember(&pending, other) == 0);
   }
   const struct timespec long_time = {10, 0}, no_time = {0, 0};
   siginfo_t info;
