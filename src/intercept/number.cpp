@@ -84,7 +84,7 @@ bool is_own(int number) noexcept {
   return identity != nullptr && identity->tid == number;
 }
 
-// Or a real-time signal, as F_SETSIG says.
+// A file's: SIGIO, or what F_SETSIG says.
 constexpr uint64_t kOfFiles = signal_bit(SIGIO) | ~uint64_t{0} << (kFirstThatQueues - 1);
 
 // To which the kernel is to send these.

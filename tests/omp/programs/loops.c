@@ -250,22 +250,23 @@ static void many(void) {
 }
 
 /* Of a league's teams, each of so many threads: dealt out twice, upwards and downwards. */
-#define LEAGUE(name, ...)                                                               \
-  static void name(int teams, int threads, int n) {                                     \
-    PRAGMA(omp teams distribute parallel for num_teams(teams) thread_limit(threads) __VA_ARGS__)   \
-    for (int i = 0; i < n; ++i) seen[i]++;                                              \
-    check_seen(n);                                                                      \
-    PRAGMA(omp teams distribute parallel for num_teams(teams) num_threads(threads) __VA_ARGS__)    \
-    for (long i = 7L * n - 7; i >= 0; i -= 7) seen[i / 7]++;                            \
-    check_seen(n);                                                                      \
-    int last = -1;                                                                      \
-    PRAGMA(omp teams distribute parallel for num_teams(teams) num_threads(threads) lastprivate(last) __VA_ARGS__) \
-    for (unsigned i = 0; i < 3u * (unsigned)n; i += 3) {                                \
-      seen[i / 3]++;                                                                    \
-      last = (int)i;                                                                    \
-    }                                                                                   \
-    if (n != 0) CHECK(last == 3 * n - 3);                                               \
-    check_seen(n);                                                                      \
+#define IN_LEAGUE(...) PRAGMA(omp teams distribute parallel for num_teams(teams) __VA_ARGS__)
+#define LEAGUE(name, ...)                                                   \
+  static void name(int teams, int threads, int n) {                         \
+    IN_LEAGUE(thread_limit(threads) __VA_ARGS__)                            \
+    for (int i = 0; i < n; ++i) seen[i]++;                                  \
+    check_seen(n);                                                          \
+    IN_LEAGUE(num_threads(threads) __VA_ARGS__)                             \
+    for (long i = 7L * n - 7; i >= 0; i -= 7) seen[i / 7]++;                \
+    check_seen(n);                                                          \
+    int last = -1;                                                          \
+    IN_LEAGUE(num_threads(threads) lastprivate(last) __VA_ARGS__)           \
+    for (unsigned i = 0; i < 3u * (unsigned)n; i += 3) {                    \
+      seen[i / 3]++;                                                        \
+      last = (int)i;                                                        \
+    }                                                                       \
+    if (n != 0) CHECK(last == 3 * n - 3);                                   \
+    check_seen(n);                                                          \
   }
 LEAGUE(league, )
 LEAGUE(league_static, schedule(static))
