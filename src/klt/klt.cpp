@@ -531,7 +531,7 @@ namespace {
 void forget(Klt* klt) noexcept {
   block_klt_gone(klt, false);
   overflow_forget_thread(klt);
-  if (klt->memory != nullptr) stack_memory_unmap(klt->memory, klt->memory_bytes);
+  if (klt->memory != nullptr && !san::kLooksAtThreadsLeftBehind) stack_memory_unmap(klt->memory, klt->memory_bytes);
   delete klt;  // a base stack from the cache has gone with all stacks
 }
 

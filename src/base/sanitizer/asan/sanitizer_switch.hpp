@@ -19,6 +19,7 @@ inline constexpr bool kHandlesFaults = true;  // by a handler that it has instal
 inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;
+inline constexpr bool kLooksAtThreadsLeftBehind = false;
 
 // Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
 // variables of its own among the program's, which are not to be reset.

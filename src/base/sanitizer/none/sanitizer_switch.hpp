@@ -14,6 +14,8 @@ inline constexpr bool kHandlesFaults = false;
 inline constexpr unsigned kOwnThreads = 0;
 // Whether fork() finds the allocator whole, whatever other threads do in it.
 inline constexpr bool kAllocatorKnowsFork = true;
+// Whether in a forked child the tool goes on to look at the thread-local storage of threads that have stayed behind.
+inline constexpr bool kLooksAtThreadsLeftBehind = false;
 
 // Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
 // variables of its own among the program's, which are not to be reset.

@@ -17,6 +17,8 @@ inline constexpr bool kHandlesFaults = true;  // by a handler that it has instal
 inline constexpr unsigned kOwnThreads = 1;
 // Whether fork() finds the allocator whole, whatever other threads do in it. That of gcc 12 takes no locks round a fork().
 inline constexpr bool kAllocatorKnowsFork = false;
+// That of gcc 13 looks at a thread that has stayed behind with one of its "slots", once it needs that for another.
+inline constexpr bool kLooksAtThreadsLeftBehind = true;
 
 // Why ULTs cannot have identities of their own under this tool. And whether the tool has thread-local variables of its own
 // among the program's, which are not to be reset.

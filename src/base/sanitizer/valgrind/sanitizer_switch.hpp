@@ -18,6 +18,7 @@ inline constexpr bool kSignalsComeLate = false;
 inline constexpr bool kHandlesFaults = false;
 inline constexpr unsigned kOwnThreads = 0;
 inline constexpr bool kAllocatorKnowsFork = true;
+inline constexpr bool kLooksAtThreadsLeftBehind = false;
 
 // Why ULTs cannot have identities of their own under this tool; null: they can. And whether the tool has thread-local
 // variables of its own among the program's, which are not to be reset.
