@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "api/handles.hpp"
+#include "api/join.hpp"
 #include "klt/guard.hpp"
 #include "worker/finish.hpp"
 #include "worker/runtime.hpp"
@@ -100,7 +101,7 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
                                            std::memory_order_acq_rel)) {
     worker = waiter_wait(worker, waiter);
   }
-  recycle_unit(worker, unit);
+  if (!__builtin_expect(unit_needs_clear(unit), 0) || drop_values(worker, unit)) recycle_unit(worker, unit);
   guard_leave(worker);
   return false;
 }

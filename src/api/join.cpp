@@ -18,6 +18,18 @@
 #include "worker/worker.hpp"
 
 namespace weft::rt {
+
+[[gnu::noinline]] bool drop_values(Worker*& worker, Unit* unit) noexcept {
+  section_leave(worker);
+  const bool ours = end_values_of_identity(unit);
+  if (ours) unit_drop_values(unit);
+  worker = section_enter();
+  if (!ours) return false;
+  release_identity(unit);
+  unit_clear_cold(unit);
+  return true;
+}
+
 namespace {
 
 // The joiner has come with its child to another worker, which may not be one that runs the joiner.
@@ -115,18 +127,6 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   }
   worker = waiter_wait(worker, waiter);
   return WEFT_OK;
-}
-
-// The destructors of its unit-local values are the user's code: the guard is down meanwhile. False: the unit frees itself.
-[[gnu::noinline]] bool drop_values(Worker*& worker, Unit* unit) noexcept {
-  section_leave(worker);
-  const bool ours = end_values_of_identity(unit);
-  if (ours) unit_drop_values(unit);
-  worker = section_enter();
-  if (!ours) return false;
-  release_identity(unit);
-  unit_clear_cold(unit);
-  return true;
 }
 
 // run_and_free() of a unit with more to be done at its end. It has just run here, so it has no identity of its own.

@@ -7,6 +7,10 @@
 
 namespace weft::rt {
 
+// At the end of a unit that has been joined, if unit_needs_clear(). The destructors of its unit-local values are the user's code: the
+// guard is down meanwhile. False: the unit frees itself.
+bool drop_values(Worker*& worker, Unit* unit) noexcept;
+
 // What a handle becomes when its unit has been freed: null, or a front-end's own value.
 struct NullHandle {
   operator weft_unit_t() const noexcept { return nullptr; }

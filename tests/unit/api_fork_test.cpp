@@ -125,6 +125,33 @@ TEST_P(ApiFork, ATakenForkMaySuspendAndTheCallerWaits) {
   }
 }
 
+// A fork that another worker takes is a unit, which ends as any other does.
+TEST_P(ApiFork, ATakenForksValuesAreDestroyed) {
+  if (workers() == 1) {
+    GTEST_SKIP() << "nobody to take it";
+  }
+  weft_key_t key;
+  const auto destroy = [](void* count) { ++*static_cast<std::atomic<int>*>(count); };
+  ASSERT_TRUE(ok(weft_key_create(destroy, &key)));
+  std::atomic<int> destroyed = 0;
+  in_ult([&] {
+    for (int i = 1; i <= 20; ++i) {
+      std::atomic<bool> taken = false;
+      Fork fork([&] {
+        EXPECT_EQ(weft_key_get(key), nullptr);
+        EXPECT_TRUE(ok(weft_key_set(key, &destroyed)));
+        taken = true;
+      });
+      weft_fork_push(&fork);
+      while (!taken) {
+      }
+      EXPECT_FALSE(fork.join());
+      EXPECT_EQ(destroyed, i);
+    }
+  });
+  EXPECT_TRUE(ok(weft_key_free(&key)));
+}
+
 long tree(int depth, int yield_every, std::atomic<long>& nodes) {
   ++nodes;
   if (depth == 0) {
