@@ -1,4 +1,5 @@
 // control.cpp: yield, suspend, resume, exit: what a ULT does to itself.
+#include <algorithm>
 #include <sched.h>
 
 #include "api/control.hpp"
@@ -63,13 +64,24 @@ bool nothing_else_ready(Worker* worker) noexcept {
          lane->ring_empty() && lane->forks_empty() && !lane->has_shared() && !lane->has_inbox();
 }
 
-// It has to leave all the same: it was migrated, or its worker is to get another scheduler, or is called.
+// What is in the scheduler's other pools: its to choose. As far as can be told here: a user's pool is not asked.
+bool other_pools_have_some(const Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  return std::any_of(sched->pools + 1, sched->pools + sched->pool_count, [](Pool* pool) { return !pool->builtin || pool->size() != 0; });
+}
+
+// It goes to a pool that does not lie in the ring: those that wait there come before it. The ring is the worker's.
+bool lives_elsewhere(const Worker* worker, const Unit* unit) noexcept {
+  const Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  return (unit_is(unit, flag::kFront) || unit->homed.load(std::memory_order_relaxed)) && pool != &worker->lane && pool != worker->home;
+}
+
+// It has to leave though the ring is empty: others wait elsewhere, it was migrated, or its worker is to get another scheduler, or is called.
 bool has_to_leave(Worker* worker, const Unit* unit) noexcept {
   return worker->new_sched.load(std::memory_order_relaxed) != nullptr || bell_calls(worker) ||
          worker->suspended.load(std::memory_order_relaxed) ||
-         (unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0 ||
-         (unit->homed.load(std::memory_order_relaxed) &&
-          unit->pool.load(std::memory_order_relaxed) != &worker->lane);
+         (unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0 || lives_elsewhere(worker, unit) ||
+         other_pools_have_some(worker);
 }
 
 bool take_ready(Worker* worker, Unit* target) noexcept {

@@ -446,6 +446,35 @@ TEST_F(AbtSched, Stacked) {
   }
 }
 
+// Whatever pool the one that yields lives in: whoever waits there, and in those before it, gets its turn.
+TEST_F(AbtSched, AYieldLetsAllRunThatComeFirst) {
+  for (const ABT_sched_predef kind : {ABT_SCHED_BASIC, ABT_SCHED_BASIC_WAIT, ABT_SCHED_PRIO, ABT_SCHED_RANDWS}) {
+    ABT_pool pools[3];
+    for (ABT_pool& pool : pools) {
+      ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+    }
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(kind, 3, pools, ABT_SCHED_CONFIG_NULL, &xstream)));
+    const bool in_order = kind != ABT_SCHED_RANDWS;
+    for (int mine = 0; mine < 3; ++mine) {
+      for (int others = in_order ? 0 : mine; others <= mine; ++others) {
+        std::atomic<bool> ran = false;
+        int yields = 0;
+        AbtCall other([&] { ran = true; });
+        AbtCall yielder([&] {
+          ABT_thread thread = other.thread(pools[others]);
+          for (; !ran && yields < 10'000; ++yields) ABT_thread_yield();
+          EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+        });
+        ABT_thread thread = yielder.thread(pools[mine]);
+        EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+        EXPECT_LT(yields, 10'000) << "kind " << kind << ", from pool " << mine << " for one in pool " << others;
+      }
+    }
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
+}
+
 TEST_F(AbtSched, FinishAndExit) {
   for (const bool finish : {true, false}) {
     ABT_xstream xstream;
