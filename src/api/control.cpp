@@ -223,6 +223,7 @@ int weft_suspend(void) {
     use_up_resume(unit);
   } else {
     worker = leave_unit(worker, unit, suspend_action, nullptr);
+    goes_on(worker, unit);
   }
   obey_cancellation(worker, unit);
   guard_leave(worker);

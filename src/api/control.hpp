@@ -20,6 +20,13 @@ inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_
   if (__builtin_expect(unit_cancelled(unit), 0)) exit_unit(worker, unit);
 }
 
+// The unit has suspended itself, and goes on: where others than its pool's schedulers have continued it these are told.
+[[gnu::always_inline]] inline void goes_on(Worker* worker, const Unit* unit) noexcept {
+  if (__builtin_expect(!unit_is(unit, flag::kFront), 1)) return;
+  Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  if (pool != worker->home) wake_to_finish(worker, pool);
+}
+
 // The end of a direct switch: the caller has been resumed, by whatever KLT.
 int end_cancelled(Unit* unit) noexcept;
 [[gnu::always_inline]] inline int come_back(Unit* unit) noexcept {

@@ -128,6 +128,7 @@ void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64
   }
   worker = leave_unit(worker, unit, how == Leave::kSuspend ? suspend_to_chosen : yield_to_chosen, target);
   if (how == Leave::kExit) exit_unit(worker, unit);
+  if (how == Leave::kSuspend) goes_on(worker, unit);
   mark_if_direct(unit);
   obey_cancellation(worker, unit);
   guard_leave(guard_worker());

@@ -498,6 +498,19 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
   for_each_other(nullptr, [](Worker* each) { wake_if_asleep(each); });
 }
 
+void wake_to_finish(Worker* worker, Pool* pool) noexcept {
+  // Full fence, pairs with the one of a sleeper: it sees that the unit runs, or we see it.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (pool->sleepers.load(std::memory_order_seq_cst) > 0) wake_pool_sleeper(worker, pool);
+  if (runtime.sleepers.load(std::memory_order_seq_cst) <= 0) return;
+  const Worker* owner = pool->lane_owner;
+  for_each_other(worker, [=](Worker* each) {
+    const bool finishes = each->state.load(std::memory_order_seq_cst) == WorkerState::kStopping ||
+                          each->new_sched.load(std::memory_order_seq_cst) != nullptr;
+    if (finishes && (each == owner || is_consumer(each, pool))) wake_if_asleep(each);
+  });
+}
+
 bool would_steal(const Worker* worker) noexcept {
   const Sched* sched = worker->sched;
   return !sched->user && sched->steals_lanes && worker->parent == nullptr && !is_suspended(worker);

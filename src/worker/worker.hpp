@@ -197,13 +197,17 @@ struct alignas(64) Worker {
 Worker* worker_map() noexcept;
 void worker_unmap(Worker* worker) noexcept;
 
+inline bool is_consumer(const Worker* worker, const Pool* pool) noexcept {
+  const uint64_t word = pool->consumers[worker->index / 64].load(std::memory_order_relaxed);
+  return (word >> (worker->index % 64) & 1) != 0;
+}
+
 // Whether the worker's main scheduler takes units out of the pool.
 inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
   if (const Worker* owner = pool->lane_owner; owner != nullptr && !owner->lane.is_listed()) {
     return owner == worker || (worker->sched->steals_lanes && pool == &owner->lane);
   }
-  const uint64_t word = pool->consumers[worker->index / 64].load(std::memory_order_relaxed);
-  return (word >> (worker->index % 64) & 1) != 0;
+  return is_consumer(worker, pool);
 }
 
 // ---- running ----------------------------------------------------------------------------------
@@ -363,6 +367,8 @@ void wake_any_sleeper(Worker* self) noexcept;
 void wake_carried_by(Klt* klt) noexcept;
 // worker: the caller's, guard up; null: a foreign thread, or a KLT that has no worker just now.
 void wake_for_pool(Worker* worker, Pool* pool) noexcept;
+// A unit of that pool's runs here without having been pushed. A scheduler of it that shall finish may have waited for that one alone.
+void wake_to_finish(Worker* worker, Pool* pool) noexcept;
 // Of a suspended worker: sleeps until there is something that only it may run, or it shall do something else.
 void idle_suspended(Worker* worker, Sched* sched) noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.

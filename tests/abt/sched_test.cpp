@@ -446,6 +446,53 @@ TEST_F(AbtSched, Stacked) {
   }
 }
 
+// A scheduler that only waits for one ULT ends when that one goes on elsewhere, without having been in the pool again.
+TEST_F(AbtSched, TheLastUltOfAStackedOneGoesOnElsewhere) {
+  for (const bool exits : {false, true}) {
+    for (const ABT_sched_predef kind : {ABT_SCHED_BASIC, ABT_SCHED_BASIC_WAIT, ABT_SCHED_PRIO}) {
+      APool pool;
+      ABT_pool pools[] = {pool};
+      ABT_sched_config config;
+      ASSERT_TRUE(abt_ok(ABT_sched_config_create(&config, ABT_sched_config_automatic, 0, ABT_sched_config_var_end)));
+      ABT_sched sched;
+      EXPECT_TRUE(abt_ok(ABT_sched_create_basic(kind, 1, pools, config, &sched)));
+      EXPECT_TRUE(abt_ok(ABT_sched_config_free(&config)));
+      AbtCall suspends([&] { EXPECT_TRUE(abt_ok(ABT_self_suspend())); });
+      ABT_thread suspended = suspends.thread(pool);
+      EXPECT_TRUE(abt_ok(ABT_pool_add_sched(main_pool(), sched)));
+      in_abt_ult([&] {
+        EXPECT_TRUE(abt_wait_until([&] { return state_of(suspended) == ABT_THREAD_STATE_BLOCKED; }));
+        for (int i = 0; i < 100; ++i) ABT_thread_yield();  // the scheduler sleeps by then
+        EXPECT_TRUE(abt_ok(exits ? ABT_self_resume_exit_to(suspended) : ABT_self_resume_yield_to(suspended)));
+      });
+      EXPECT_TRUE(abt_ok(ABT_thread_free(&suspended)));
+      EXPECT_TRUE(abt_wait_until([&] { return ABT_sched_free(&sched) == ABT_SUCCESS; }));
+    }
+  }
+}
+
+// The same of an execution stream that is joined.
+TEST_F(AbtSched, TheLastUltOfAnXstreamGoesOnElsewhere) {
+  for (const bool exits : {false, true}) {
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create(ABT_SCHED_NULL, &xstream)));
+    ABT_pool pool;
+    EXPECT_TRUE(abt_ok(ABT_xstream_get_main_pools(xstream, 1, &pool)));
+    AbtCall suspends([&] { EXPECT_TRUE(abt_ok(ABT_self_suspend())); });
+    ABT_thread suspended = suspends.thread(pool);
+    EXPECT_TRUE(abt_wait_until([&] { return state_of(suspended) == ABT_THREAD_STATE_BLOCKED; }));
+    AbtCall joins([&] { EXPECT_TRUE(abt_ok(ABT_xstream_join(xstream))); });
+    ABT_thread joiner = joins.thread(main_pool());
+    in_abt_ult([&] {
+      EXPECT_TRUE(abt_wait_until([&] { return state_of(joiner) == ABT_THREAD_STATE_BLOCKED; }));
+      EXPECT_TRUE(abt_ok(exits ? ABT_self_resume_exit_to(suspended) : ABT_self_resume_yield_to(suspended)));
+    });
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&suspended)));
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&joiner)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
+}
+
 // Whatever pool the one that yields lives in: whoever waits there, and in those before it, gets its turn.
 TEST_F(AbtSched, AYieldLetsAllRunThatComeFirst) {
   for (const ABT_sched_predef kind : {ABT_SCHED_BASIC, ABT_SCHED_BASIC_WAIT, ABT_SCHED_PRIO, ABT_SCHED_RANDWS}) {
