@@ -232,11 +232,13 @@ namespace {
 // walk over all units is what keeps waiting free of counting; it is made only by schedulers that shall finish.
 struct Search {
   const Pool* pool;
+  uint32_t flags;
   bool found = false;
 };
 
-bool has_waiting_units(const Pool* pool) noexcept {
-  Search search{pool};
+// Of those that have all of the flags.
+bool has_waiting_units(const Pool* pool, uint32_t flags) noexcept {
+  Search search{pool, flags};
   unit_for_each(
       [](Unit* unit, void* arg) {
         auto* search = static_cast<Search*>(arg);
@@ -244,6 +246,7 @@ bool has_waiting_units(const Pool* pool) noexcept {
         const UnitState state = unit_state(unit);
         if (state == UnitState::kRunning || state == UnitState::kFree || state >= UnitState::kTerminated) return;
         if (required_pool(unit) != search->pool) return;  // it goes on elsewhere
+        if ((unit->flags & search->flags) != search->flags) return;
         search->found = true;
       },
       &search);
@@ -256,12 +259,30 @@ bool serves_alone(const Pool* pool) noexcept {
 
 }  // namespace
 
-bool sched_done(Sched* sched) noexcept {
+bool sched_done(Sched* sched, uint32_t flags) noexcept {
   if (!sched_pools_empty(sched)) return false;
   for (size_t i = 0; sched->patient && i < sched->pool_count; ++i) {
-    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i])) return false;
+    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i], flags)) return false;
   }
   return true;
+}
+
+void sched_hand_on(Sched* sched, uint32_t flags, Pool* to) noexcept {
+  struct Move {
+    const Sched* sched;
+    uint32_t flags;
+    Pool* to;
+  } move{sched, flags, to};
+  unit_for_each(
+      [](Unit* unit, void* arg) {
+        const auto* move = static_cast<Move*>(arg);
+        if ((unit->flags & move->flags) != 0 || unit_state(unit) == UnitState::kFree) return;
+        Pool* const* pools = move->sched->pools;
+        Pool* pool = unit->pool.load(std::memory_order_relaxed);
+        if (std::find(pools, pools + move->sched->pool_count, pool) == pools + move->sched->pool_count) return;
+        unit->pool.compare_exchange_strong(pool, move->to, std::memory_order_relaxed);
+      },
+      &move);
 }
 
 bool sched_should_stop(Sched* sched) noexcept {

@@ -250,11 +250,17 @@ int start_primary() noexcept {
 
 namespace {
 
-// Until nothing is left that the main scheduler of the calling ULT's ES would wait for.
+// Until nothing of ours is left that the main scheduler of the calling ULT's ES would wait for. Threads of OpenMP's, which wait for the
+// next region, are the lane's then: the pools end.
 void drain(const Xstream* mine) noexcept {
-  while (!sched_done(mine->main()->core)) {
-    weft_yield();
-    if (!sched_done(mine->main()->core)) static_cast<void>(weft_sleep(10'000));
+  const weft_sched_t sched = mine->main()->core;
+  for (bool handed_on = false;; handed_on = true) {
+    while (!sched_done(sched)) {
+      weft_yield();
+      if (!sched_done(sched)) static_cast<void>(weft_sleep(10'000));
+    }
+    if (handed_on) return;
+    sched_hand_on_others(sched, worker_lane(mine->worker));
   }
 }
 

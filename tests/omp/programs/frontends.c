@@ -151,6 +151,22 @@ static void streams_end(void) {
   CHECK(ABT_pool_free(&pool) == ABT_SUCCESS);
 }
 
+/* Of threads that there have not been before. */
+static void open_a_larger_region(void) {
+  enum { kThreads = 5 };
+  int there[kThreads] = {0};
+#pragma omp parallel num_threads(kThreads)
+  there[omp_get_thread_num()] = 1;
+  for (int i = 0; i < kThreads; ++i) CHECK(there[i]);
+}
+
+/* From here on main's stream has a pool of the program's, which ends with ABT_finalize(). */
+static void have_a_pool(ABT_xstream primary) {
+  ABT_pool pool;
+  CHECK(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool) == ABT_SUCCESS);
+  CHECK(ABT_xstream_set_main_sched_basic(primary, ABT_SCHED_BASIC, 1, &pool) == ABT_SUCCESS);
+}
+
 int main(int argc, char** argv) {
   if (weft_initialized()) {
     puts("With a tool, a library's constructor that asks OpenMP something has begun the runtime (OpenBLAS 0.3.29 does): no ABT_init() now");
@@ -175,7 +191,10 @@ int main(int argc, char** argv) {
   compute(NULL);
   ABT_cond_free(&service.come);
   ABT_mutex_free(&service.mutex);
+  have_a_pool(primary);
+  open_a_larger_region();
   CHECK(ABT_finalize() == ABT_SUCCESS);
   compute(NULL); /* OpenMP goes on */
+  open_a_larger_region();
   return check_end();
 }
