@@ -57,7 +57,10 @@ void DequeOrder::push(Unit* unit, uint32_t who) noexcept {
 Unit* DequeOrder::pop(uint32_t who) noexcept {
   Unit* newest = list_.back();
   if (newest == nullptr) return nullptr;
-  const bool own = newest->slot.load(std::memory_order_relaxed) == who;
+  // Nor does who has put one last take that before what others have pushed.
+  Unit* oldest = list_.front();
+  const bool own = newest->slot.load(std::memory_order_relaxed) == who ||
+                   (oldest->slot.load(std::memory_order_relaxed) == who && has_run(oldest));
   return own ? list_.pop_back() : list_.pop_front();
 }
 

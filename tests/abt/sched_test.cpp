@@ -522,6 +522,33 @@ TEST_F(AbtSched, AYieldLetsAllRunThatComeFirst) {
   }
 }
 
+// From the end of a deque that the yielder's scheduler does not take its own units from.
+TEST_F(AbtSched, AYieldLetsRunWhatOthersHavePushed) {
+  for (const ABT_sched_predef kind : {ABT_SCHED_BASIC, ABT_SCHED_RANDWS}) {
+    ABT_pool pool;
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_RANDWS, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(kind, 1, &pool, ABT_SCHED_CONFIG_NULL, &xstream)));
+    std::atomic<int> ran = 0;
+    std::atomic<bool> yields = false;
+    AbtCall yielder([&] {
+      while (ran < 3) {
+        yields = true;
+        ABT_thread_yield();
+      }
+    });
+    AbtCall other([&] { ++ran; });
+    ABT_thread threads[4];
+    threads[3] = yielder.thread(pool);
+    EXPECT_TRUE(abt_wait_until([&] { return yields.load(); }));
+    on_external([&] {
+      for (int i = 0; i < 3; ++i) threads[i] = other.thread(pool);
+    });
+    for (ABT_thread& thread : threads) EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
+}
+
 TEST_F(AbtSched, FinishAndExit) {
   for (const bool finish : {true, false}) {
     ABT_xstream xstream;
