@@ -332,9 +332,9 @@ WEFT_API int sched_create_user(const weft_sched_ops_t* ops, void* arg, size_t n,
 // What it was told by its last user's end is forgotten.
 WEFT_API void sched_renew(weft_sched_t sched);
 WEFT_API bool sched_should_stop(weft_sched_t sched);
-// Its pools are empty, and no unit of a front-end's waits that will come back to one.
+// Its pools are empty, and no unit of a front-end's, or that was put there, waits that will come back to one.
 WEFT_API bool sched_done(weft_sched_t sched);
-// Units of other interfaces are at home in that pool from here on, if they were in one of its.
+// Other units are at home in that pool from here on, if they were in one of its.
 WEFT_API void sched_hand_on_others(weft_sched_t sched, weft_pool_t to);
 // Runs a scheduler as the calling unit's function.
 WEFT_API void sched_stacked_main(void* sched);

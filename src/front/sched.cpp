@@ -38,8 +38,8 @@ void sched_renew(weft_sched_t sched) {
 }
 
 bool sched_should_stop(weft_sched_t sched) { return rt::sched_should_stop(from_handle(sched)); }
-bool sched_done(weft_sched_t sched) { return rt::sched_done(from_handle(sched), flag::kFront); }
-void sched_hand_on_others(weft_sched_t sched, weft_pool_t to) { rt::sched_hand_on(from_handle(sched), flag::kFront, from_handle(to)); }
+bool sched_done(weft_sched_t sched) { return rt::sched_done(from_handle(sched), WaitsFor::kItsOwn); }
+void sched_hand_on_others(weft_sched_t sched, weft_pool_t to) { rt::sched_hand_on(from_handle(sched), from_handle(to)); }
 void sched_stacked_main(void* sched) { stacked_main(sched); }
 
 bool sched_claim_stacked(weft_sched_t handle, bool on) {

@@ -232,13 +232,17 @@ namespace {
 // walk over all units is what keeps waiting free of counting; it is made only by schedulers that shall finish.
 struct Search {
   const Pool* pool;
-  uint32_t flags;
+  WaitsFor whom;
   bool found = false;
 };
 
-// Of those that have all of the flags.
-bool has_waiting_units(const Pool* pool, uint32_t flags) noexcept {
-  Search search{pool, flags};
+// It is there because its maker was, as OpenMP's threads are: it can be anywhere else.
+bool is_there_by_chance(const Unit* unit) noexcept {
+  return !unit_is(unit, flag::kFront) && !unit->homed.load(std::memory_order_relaxed);
+}
+
+bool has_waiting_units(const Pool* pool, WaitsFor whom) noexcept {
+  Search search{pool, whom};
   unit_for_each(
       [](Unit* unit, void* arg) {
         auto* search = static_cast<Search*>(arg);
@@ -246,7 +250,7 @@ bool has_waiting_units(const Pool* pool, uint32_t flags) noexcept {
         const UnitState state = unit_state(unit);
         if (state == UnitState::kRunning || state == UnitState::kFree || state >= UnitState::kTerminated) return;
         if (required_pool(unit) != search->pool) return;  // it goes on elsewhere
-        if ((unit->flags & search->flags) != search->flags) return;
+        if (search->whom == WaitsFor::kItsOwn && is_there_by_chance(unit)) return;
         search->found = true;
       },
       &search);
@@ -259,24 +263,23 @@ bool serves_alone(const Pool* pool) noexcept {
 
 }  // namespace
 
-bool sched_done(Sched* sched, uint32_t flags) noexcept {
+bool sched_done(Sched* sched, WaitsFor whom) noexcept {
   if (!sched_pools_empty(sched)) return false;
   for (size_t i = 0; sched->patient && i < sched->pool_count; ++i) {
-    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i], flags)) return false;
+    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i], whom)) return false;
   }
   return true;
 }
 
-void sched_hand_on(Sched* sched, uint32_t flags, Pool* to) noexcept {
+void sched_hand_on(Sched* sched, Pool* to) noexcept {
   struct Move {
     const Sched* sched;
-    uint32_t flags;
     Pool* to;
-  } move{sched, flags, to};
+  } move{sched, to};
   unit_for_each(
       [](Unit* unit, void* arg) {
         const auto* move = static_cast<Move*>(arg);
-        if ((unit->flags & move->flags) != 0 || unit_state(unit) == UnitState::kFree) return;
+        if (unit_state(unit) == UnitState::kFree || !is_there_by_chance(unit)) return;
         Pool* const* pools = move->sched->pools;
         Pool* pool = unit->pool.load(std::memory_order_relaxed);
         if (std::find(pools, pools + move->sched->pool_count, pool) == pools + move->sched->pool_count) return;
@@ -285,11 +288,13 @@ void sched_hand_on(Sched* sched, uint32_t flags, Pool* to) noexcept {
       &move);
 }
 
+bool sched_may_be_replaced(Sched* sched) noexcept { return !sched->patient || sched_done(sched, WaitsFor::kItsOwn); }
+
 bool sched_should_stop(Sched* sched) noexcept {
   // Acquire, pairs with the release of whoever told it: units pushed before are seen.
   if (sched->exit.load(std::memory_order_acquire)) return true;
   if (Worker* worker = sched->worker.load(std::memory_order_acquire)) {
-    if (worker->new_sched.load(std::memory_order_acquire) != nullptr) return !sched->patient || sched_done(sched);
+    if (worker->new_sched.load(std::memory_order_acquire) != nullptr) return sched_may_be_replaced(sched);
     if (worker->state.load(std::memory_order_acquire) == WorkerState::kStopping) return sched_done(sched);
   }
   return sched->finish.load(std::memory_order_acquire) && sched_done(sched);

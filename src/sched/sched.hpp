@@ -68,10 +68,13 @@ Unit* sched_pick(Sched* sched, Worker* worker) noexcept;
 // Of other workers alone, and of pools behind the first. Precondition: Sched::steals_lanes. Guard up.
 Unit* sched_steal(Sched* sched, Worker* worker) noexcept;
 bool sched_pools_empty(Sched* sched) noexcept;
-// Whether it may finish, or be replaced, if it shall. Flags: no unit is waited for but those that have all of these.
-bool sched_done(Sched* sched, uint32_t flags = 0) noexcept;
-// Units that have none of the flags, and are at home in its pools, are so in that one from here on; where they lie in a pool they stay.
-void sched_hand_on(Sched* sched, uint32_t flags, Pool* to) noexcept;
+// Whether it may finish, if it shall.
+enum class WaitsFor { kAll, kItsOwn };  // front-ends' units, and those that were put into one of its pools
+bool sched_done(Sched* sched, WaitsFor whom = WaitsFor::kAll) noexcept;
+// The units that it does not wait for go to its successor: sched_hand_on().
+bool sched_may_be_replaced(Sched* sched) noexcept;
+// All other units that are at home in its pools are so in that one from here on; where they lie in a pool they stay.
+void sched_hand_on(Sched* sched, Pool* to) noexcept;
 bool sched_should_stop(Sched* sched) noexcept;
 
 inline weft_sched_t to_handle(Sched* s) noexcept { return reinterpret_cast<weft_sched_t>(s); }

@@ -31,11 +31,14 @@ void set_consumer(Worker* worker, Sched* sched, bool on) noexcept {
 
 void adopt_new_sched(Worker* worker) noexcept {
   Sched* const old = worker->sched;
-  if (old->patient && !old->exit.load(std::memory_order_acquire) && !sched_done(old)) return;
+  if (!old->exit.load(std::memory_order_acquire) && !sched_may_be_replaced(old)) return;
   Replacement* const replacement = worker->replacement;
   worker->replacement = nullptr;
   Sched* sched = worker->new_sched.exchange(nullptr, std::memory_order_acquire);
-  if (sched != nullptr) set_main_sched(worker, sched);
+  if (sched != nullptr) {
+    if (old->patient) sched_hand_on(old, sched->pools[0]);
+    set_main_sched(worker, sched);
+  }
   if (replacement == nullptr) return;
   replacement->done = true;
   replacement->adopted(replacement->arg);

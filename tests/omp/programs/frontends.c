@@ -193,6 +193,8 @@ int main(int argc, char** argv) {
   ABT_mutex_free(&service.mutex);
   have_a_pool(primary);
   open_a_larger_region();
+  have_a_pool(primary); /* another one: OpenMP's threads, which wait in the first one, come along */
+  open_a_larger_region();
   CHECK(ABT_finalize() == ABT_SUCCESS);
   compute(NULL); /* OpenMP goes on */
   open_a_larger_region();
