@@ -257,16 +257,16 @@ bool has_waiting_units(const Pool* pool, WaitsFor whom) noexcept {
   return search.found;
 }
 
-bool serves_alone(const Pool* pool) noexcept {
+}  // namespace
+
+bool sched_serves_alone(const Pool* pool) noexcept {
   return pool->access == WEFT_ACCESS_PRIV || pool->schedulers.load(std::memory_order_relaxed) == 1;
 }
-
-}  // namespace
 
 bool sched_done(Sched* sched, WaitsFor whom) noexcept {
   if (!sched_pools_empty(sched)) return false;
   for (size_t i = 0; sched->patient && i < sched->pool_count; ++i) {
-    if (serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i], whom)) return false;
+    if (sched_serves_alone(sched->pools[i]) && has_waiting_units(sched->pools[i], whom)) return false;
   }
   return true;
 }

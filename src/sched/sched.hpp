@@ -68,8 +68,10 @@ Unit* sched_pick(Sched* sched, Worker* worker) noexcept;
 // Of other workers alone, and of pools behind the first. Precondition: Sched::steals_lanes. Guard up.
 Unit* sched_steal(Sched* sched, Worker* worker) noexcept;
 bool sched_pools_empty(Sched* sched) noexcept;
+enum class WaitsFor { kAll, kItsOwn };  // kItsOwn: front-ends' units, and those that were put into one of its pools
+// Whether a scheduler of the pool that shall finish waits for the units that will come back to it: nobody else would run them.
+bool sched_serves_alone(const Pool* pool) noexcept;
 // Whether it may finish, if it shall.
-enum class WaitsFor { kAll, kItsOwn };  // front-ends' units, and those that were put into one of its pools
 bool sched_done(Sched* sched, WaitsFor whom = WaitsFor::kAll) noexcept;
 // The units that it does not wait for go to its successor: sched_hand_on().
 bool sched_may_be_replaced(Sched* sched) noexcept;

@@ -499,6 +499,7 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
 }
 
 void wake_to_finish(Worker* worker, Pool* pool) noexcept {
+  if (!sched_serves_alone(pool) || may_pop(worker, pool)) return;
   // Full fence, pairs with the one of a sleeper: it sees that the unit runs, or we see it.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (pool->sleepers.load(std::memory_order_seq_cst) > 0) wake_pool_sleeper(worker, pool);
