@@ -1,6 +1,7 @@
 // control.cpp: yield, suspend, resume, exit: what a ULT does to itself.
-#include <algorithm>
 #include <sched.h>
+
+#include <algorithm>
 
 #include "api/control.hpp"
 #include "api/handles.hpp"
