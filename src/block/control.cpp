@@ -18,6 +18,7 @@
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
+#include "worker/unit_signal.hpp"
 #include "worker/worker.hpp"
 
 extern "C" [[gnu::weak]] char __libc_single_threaded;  // glibc 2.32
@@ -309,6 +310,7 @@ int weft_blocking_begin(void) {
   if (leave_for_kernel()) {
     block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
     block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+    unit_signals_look();  // they are to end the call that comes now, or to come before it
     return WEFT_OK;
   }
   const bool in_ult = klt_current() != nullptr && !unit_is(klt_current(), flag::kTasklet);

@@ -20,6 +20,7 @@
 #include "os/loader_work.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
+#include "worker/unit_signal.hpp"
 
 namespace weft::rt {
 namespace {
@@ -61,16 +62,18 @@ void before_fork() noexcept {
 }
 
 void after_fork_in_parent() noexcept {
+  const bool lowers = forking.self != nullptr && !forking.inside;
   if (!forking.inside) {
     loader_work_fork_ends();
     identity_fork_ends();
     gate_open(forking.running);
-    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend.
-    if (forking.self != nullptr) klt_register_store32<kKltGuard>(kGuardDown);
+    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend. But signals; see below.
+    if (lowers) klt_register_store32<kKltGuard>(kGuardDown);
   }
   if (forking.self != nullptr) klt_has_forked(forking.self);
   runtime.setup.unlock();
   allow_preemption();
+  if (lowers) unit_signals_look();
 }
 
 void after_fork_in_child() noexcept {

@@ -39,6 +39,7 @@
 #include <ucontext.h>
 
 #include "identity/identity.hpp"
+#include "klt/klt.hpp"
 
 namespace weft::rt {
 
@@ -53,6 +54,10 @@ int unit_signal_queue_plain(Identity& to, int signal) noexcept;
 
 // Guard down, in no handler of ours: they come at once.
 void unit_signals_take() noexcept;
+// The same where the guard has gone down without a look at what is wanted.
+inline void unit_signals_look() noexcept {
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take();
+}
 // In a handler of ours that will return to what it has interrupted: they come then.
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept;
 // It has let go of its identity: its lender gets them. Guard up; touches nothing of the thread's.
