@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 
 #include <atomic>
@@ -18,6 +19,13 @@ namespace weft::rt {
 struct Klt;
 struct Unit;
 
+// A handler has left by siglongjmp(), and the ULT is to jump when it has left Weft: see worker/put_off_jump.hpp.
+struct PutOffJump {
+  void (*make)(const PutOffJump&) noexcept;
+  __jmp_buf_tag* target;
+  int value;
+};
+
 // Lies on the stack of the thread whose control block it is: its *lender*.
 struct Identity {
   // what each switch looks at
@@ -28,6 +36,7 @@ struct Identity {
   std::atomic<Klt*> on{nullptr};      // whoever gets on and off: the KLT that has it
   std::atomic<uint32_t> sending{0};   // anybody: how many keep it there
   std::atomic<uint32_t> in_hand{0};   // the lender: the one that it has got; who takes it from there: kTaking, then 0
+  std::atomic<bool> jumps{false};     // the ULT, or its lender in its place: `jump` is to be made
   bool owns_fp = false;               // whoever makes the unit: own::kFp
   robust_list_head* robust;  // constant: the list of robust mutexes that are held
   Stack* memory;             // constant: the lender's stack
@@ -43,6 +52,7 @@ struct Identity {
   std::atomic<uint64_t> wait_mask{~uint64_t{0}};  // the ULT: those of `mask` that the call does not let in that it waits in
   std::atomic<uint64_t> wanted{0};    // the ULT: those of `mask` that it waits for, or lets in, in the call that it is in
   std::atomic<uint64_t> directed{0};  // anybody, of an adopted thread: those that the kernel is to send to its number, see number.cpp
+  PutOffJump jump;                    // who sets `jumps`, before that
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds

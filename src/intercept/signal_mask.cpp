@@ -6,6 +6,7 @@
 
 #include "identity/identity.hpp"
 #include "intercept/next.hpp"
+#include "intercept/program_mask.hpp"
 #include "klt/guard.hpp"
 #include "klt/klt.hpp"
 #include "klt/own_signal.hpp"
@@ -29,11 +30,14 @@ uint64_t changed(uint64_t before, int how, uint64_t set) noexcept {
   return how == SIG_BLOCK ? before | set : how == SIG_UNBLOCK ? before & ~set : set;
 }
 
-// The KLT is not in a handler for that; a ULT with an identity has the same on each KLT, and signals by its pthread_t do not come meanwhile,
-// wherever it is. In a handler nothing is noted: its return gives the mask of before it back.
+// In a handler nothing is noted: its return gives the mask of before it back.
 void note_mask(uint64_t before, int how, uint64_t set) noexcept {
-  if (own_signals_handler_runs(before)) return;
-  const uint64_t mask = changed(before, how, set);
+  if (!own_signals_handler_runs(before)) program_mask_is(changed(before, how, set));
+}
+
+}  // namespace
+
+void weft::rt::program_mask_is(uint64_t mask) noexcept {
   const bool inside = klt_is_inside(klt_self());
   if (!inside) guard_enter();  // on one KLT
   klt_self()->program_mask.store(mask, std::memory_order_relaxed);
@@ -45,6 +49,8 @@ void note_mask(uint64_t before, int how, uint64_t set) noexcept {
   }
   if (!inside) guard_leave(guard_worker());
 }
+
+namespace {
 
 int change(Function* next, int how, const sigset_t& wanted, sigset_t& before) noexcept {
   const int error = next(how, &wanted, &before);

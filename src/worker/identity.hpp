@@ -73,7 +73,7 @@ int identity_get_name(char* name, size_t size) noexcept;
   san::identity_changed(host->stack->low, host->stack->usable());
   host->identity->on.store(klt_self(), std::memory_order_relaxed);
   // Whoever lowers the guard takes them. The unit is `current` already: see unit_signal.hpp.
-  if (__builtin_expect(has_signals(*host->identity), 0)) {
+  if (__builtin_expect(has_signals(*host->identity) || host->identity->jumps.load(std::memory_order_relaxed), 0)) {
     klt_register_or32<kKltAttention>(attention::kSignals);
   }
 }

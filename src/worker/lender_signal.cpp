@@ -503,6 +503,7 @@ void lender_settle(Identity& identity) noexcept {
   }
   identity.signals.store(0, std::memory_order_relaxed);
   identity.mask.store(klts_signal_mask(), std::memory_order_relaxed);
+  identity.jumps.store(false, std::memory_order_relaxed);
   // A handler may have jumped out of the call.
   identity.wait_mask.store(~uint64_t{0}, std::memory_order_relaxed);
   identity.wanted.store(0, std::memory_order_relaxed);

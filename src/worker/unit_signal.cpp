@@ -275,6 +275,10 @@ void unit_signals_take() noexcept {
     take();
   }
   errno = error;
+  Identity* identity = identity_of(klt_current());
+  if (identity == nullptr || !identity->jumps.exchange(false, std::memory_order_acquire)) return;
+  const PutOffJump jump = identity->jump;
+  jump.make(jump);
 }
 
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
@@ -287,6 +291,9 @@ void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
   for (uint64_t taken = take(); taken != 0; taken &= taken - 1) {
     end_call(frame, __builtin_ctzll(taken) + 1);
   }
+  // Between the guard's going down and the look at what is wanted.
+  const Identity* identity = identity_of(klt_current());
+  if (identity != nullptr && identity->jumps.load(std::memory_order_relaxed)) klt_register_or32<kKltAttention>(attention::kSignals);
   errno = error;
 }
 

@@ -127,6 +127,17 @@ inline FramePlace frame_place_there(const FramePlace& place, const ucontext_t& f
   return frame_place_below(place, frame, frame_general(frame, REG_RSP) - kRedZone);
 }
 
+// Returns to what was interrupted, from wherever the caller is.
+[[noreturn, gnu::always_inline]] inline void frame_return(ucontext_t& frame) noexcept {
+  asm volatile(
+      "movq %0, %%rsp\n\t"
+      "syscall\n\t"
+      :
+      : "r"(&frame), "a"(SYS_rt_sigreturn)
+      : "memory");
+  __builtin_unreachable();
+}
+
 // Moves it there, and goes on with then(the frame there), as if the kernel had called that: it returns to what was interrupted.
 // What runs now is given up. (Not said to be noreturn: AddressSanitizer would allocate before each such call, in a signal's handler.)
 [[gnu::always_inline]] inline void frame_go_on_there(const FramePlace& place, const FramePlace& there, ucontext_t& frame,

@@ -1,0 +1,214 @@
+// jump.cpp: longjmp() and its kin, by which a handler of a signal may leave.
+//
+// Two things are a ULT's that the C library does not know of. The mask after the jump is noted, as pthread_sigmask()'s is. And where the handler
+// has interrupted Weft the jump is put off until the ULT has left that: see worker/put_off_jump.hpp. What a jump leads out of is told by the
+// unwinder: a frame of the kernel's is one that its caller finds interrupted.
+//
+//   here | the handler's frames | frame of the kernel's | frames of what it has interrupted ... | another frame of the kernel's | ...
+//
+// Not told, and as ever: out of handlers that were compiled without tables for unwinding, or have switched stacks.
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+#include <unwind.h>
+
+#include <cstring>
+
+#include "arch/frame.hpp"
+#include "arch/jump.hpp"
+#include "identity/identity.hpp"
+#include "intercept/next.hpp"
+#include "intercept/program_mask.hpp"
+#include "klt/guard.hpp"
+#include "klt/klt.hpp"
+#include "klt/own_signal.hpp"
+#include "klt/program_signals.hpp"
+#include "os/kernel_tid.hpp"
+#include "os/overflow.hpp"
+#include "os/signal_mask.hpp"
+#include "unit/unit.hpp"
+#include "worker/put_off_jump.hpp"
+
+using namespace weft::rt;
+
+namespace {
+
+using LongJump = void(__jmp_buf_tag*, int);
+constinit Next<LongJump> next_longjmp{"longjmp"}, next_longjmp_too{"_longjmp"}, next_siglongjmp{"siglongjmp"}, next_checked{"__longjmp_chk"};
+
+[[gnu::constructor]] void find_next() noexcept {
+  next_longjmp.find();
+  next_longjmp_too.find();
+  next_siglongjmp.find();
+  next_checked.find();
+}
+
+// ---- out of what ------------------------------------------------------------------------------------
+
+struct Search {
+  const uintptr_t there;             // where the jump leads to
+  uintptr_t from;                    // the frames up to the next one of the kernel's begin here
+  uintptr_t last = 0;                // of the frame that was seen last: the stack pointer
+  bool found = false;                // that it leads to there
+  ucontext_t* left = nullptr;        // the innermost frame of the kernel's that it leads out of
+  unsigned others = 0;               // how many it does not lead out of
+};
+
+_Unwind_Reason_Code see(_Unwind_Context* context, void* search_arg) noexcept {
+  auto& search = *static_cast<Search*>(search_arg);
+  int interrupted = 0;
+  static_cast<void>(_Unwind_GetIPInfo(context, &interrupted));
+  if (interrupted != 0) {  // by the one that was seen last
+    auto* frame = reinterpret_cast<ucontext_t*>(search.last);
+    search.found |= search.there >= search.from && search.there < search.last;
+    if (search.found) ++search.others;
+    if (!search.found && search.left == nullptr) search.left = frame;
+    search.from = static_cast<uintptr_t>(frame_general(*frame, REG_RSP));
+  }
+  search.last = _Unwind_GetCFA(context);
+  return _URC_NO_REASON;
+}
+
+enum class Jump { kOutOfNothing, kOutOfAll, kWithinHandler };
+
+struct Look {
+  Jump jump;
+  ucontext_t* left;
+};
+
+[[gnu::noinline]] Look look(const __jmp_buf_tag& target) noexcept {
+  Search search{.there = jump_stack_pointer(target), .from = reinterpret_cast<uintptr_t>(__builtin_frame_address(0))};
+  _Unwind_Backtrace(see, &search);
+  if (search.others != 0) return {Jump::kWithinHandler, nullptr};
+  if (search.left == nullptr || search.there < search.from) return {Jump::kOutOfNothing, nullptr};
+  return {Jump::kOutOfAll, search.left};
+}
+
+// ---- the mask ---------------------------------------------------------------------------------------
+
+uint64_t counts() noexcept { return ~(own_signals_mask() | signal_bit(SIGKILL) | signal_bit(SIGSTOP)); }
+uint64_t noted() noexcept { return klt_self()->program_mask.load(std::memory_order_relaxed) & counts(); }
+uint64_t saved(const __jmp_buf_tag& target) noexcept { return kernel_set(target.__saved_mask) & counts(); }
+
+bool changes_mask(const __jmp_buf_tag& target) noexcept {
+  if (target.__mask_was_saved != 0) return saved(target) != noted();
+  return program_has_handlers() && (signal_mask_here() & counts()) != noted();
+}
+
+void set_saved(const __jmp_buf_tag& target) noexcept {
+  if (target.__mask_was_saved != 0) pthread_sigmask(SIG_SETMASK, &target.__saved_mask, nullptr);
+}
+
+// ---- put off ----------------------------------------------------------------------------------------
+
+// What was interrupted may have noted its own mask last.
+void make(const PutOffJump& jump) noexcept {
+  program_mask_is(signal_mask_here() & counts());
+  set_saved(*jump.target);
+  next_siglongjmp.get()(jump.target, jump.value);
+}
+
+// Until the jump the handler is as if it had not ended: what it has blocked stays so.
+[[noreturn]] void put_off(Identity& identity, __jmp_buf_tag* target, int value, ucontext_t& left, uint64_t mask) noexcept {
+  put_off_jump(identity, {make, target, value});
+  const uint64_t blocked = kernel_set(left.uc_sigmask) | mask;
+  std::memcpy(&left.uc_sigmask, &blocked, sizeof blocked);
+  frame_return(left);
+}
+
+bool is_on(const Stack* stack, uintptr_t address) noexcept {
+  return stack != nullptr && address >= reinterpret_cast<uintptr_t>(stack->low) && address <= reinterpret_cast<uintptr_t>(stack->top);
+}
+
+// The ULT's that runs here, or is on its way to or from here. Null: it has none, or not yet, or no longer.
+Identity* identity_here() noexcept {
+  const Unit* unit = klt_current();
+  Identity* identity = unit != nullptr ? identity_of(pthread_self()) : nullptr;
+  return identity != nullptr && unit_owns(unit->host, own::kIdentity) && unit->host->identity == identity ? identity : nullptr;
+}
+
+void put_off_here(Identity& identity, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
+  if (!is_on(klt_current()->host->stack, jump_stack_pointer(*target))) return;
+  const uint64_t mask = change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts();
+  program_mask_is(mask);
+  klt_register_or32<kKltAttention>(attention::kSignals);
+  put_off(identity, target, value, left, mask);
+}
+
+// On a lender, in the ULT's place: that waits, and is kept away.
+void jump_on_lender(__jmp_buf_tag* target, int value) noexcept {
+  Identity* identity = identity_of(pthread_self());
+  const Unit* unit = identity != nullptr ? identity->unit.load(std::memory_order_acquire) : nullptr;
+  if (unit == nullptr || (unit->requests.load(std::memory_order_acquire) & kAwayRequest) == 0 || kernel_tid() != identity->tid) return;
+  const uintptr_t there = jump_stack_pointer(*target);
+  if (!is_on(unit->stack, there) || there < reinterpret_cast<uintptr_t>(unit->context.sp)) return;
+  const Look found = look(*target);
+  if (found.left == nullptr) return;
+  const uint64_t mask = change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts();
+  identity->mask.store(mask, std::memory_order_seq_cst);
+  put_off(*identity, target, value, *found.left, ~uint64_t{0});
+}
+
+// ---- at once ----------------------------------------------------------------------------------------
+
+void before_jump(__jmp_buf_tag* target, int value) noexcept {
+  if (!klt_register_valid()) return jump_on_lender(target, value);
+  Identity* identity = identity_here();
+  const bool inside = klt_is_inside(klt_self());
+  const bool changes = changes_mask(*target), another = identity != nullptr && identity->jumps.load(std::memory_order_relaxed);
+  if (__builtin_expect(!inside && !changes && !another, 1)) return;
+  const Look found = look(*target);
+  if (found.jump == Jump::kWithinHandler) return;  // its end restores the mask of before it
+  if (found.jump == Jump::kOutOfAll) {
+    if (inside && identity != nullptr) put_off_here(*identity, target, value, *found.left);
+    if (another) drop_jump(*identity);
+    if (changes) program_mask_is(signal_mask_here() & counts());
+  }
+  if (changes) set_saved(*target);
+}
+
+// The C library would ask the kernel for the alternate stack, and take one of the program's for an error.
+bool is_on_programs_stack() noexcept {
+  const stack_t& stack = program_alternate_stack;
+  const auto from_low = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) - reinterpret_cast<uintptr_t>(stack.ss_sp);
+  return klt_register_valid() && (stack.ss_flags & SS_DISABLE) == 0 && from_low < stack.ss_size;
+}
+
+}  // namespace
+
+// By other names here: the header's are marked as what they are, and may mean another one of these.
+#pragma GCC visibility push(default)
+extern "C" {
+
+[[noreturn]] void weft_rt_longjmp(__jmp_buf_tag* target, int value) asm("longjmp");
+[[noreturn]] void weft_rt_longjmp_too(__jmp_buf_tag* target, int value) asm("_longjmp");
+[[noreturn]] void weft_rt_siglongjmp(__jmp_buf_tag* target, int value) asm("siglongjmp");
+[[noreturn]] void weft_rt_longjmp_checked(__jmp_buf_tag* target, int value) asm("__longjmp_chk");
+
+void weft_rt_longjmp(__jmp_buf_tag* target, int value) {
+  before_jump(target, value);
+  next_longjmp.get()(target, value);
+  __builtin_unreachable();
+}
+
+void weft_rt_longjmp_too(__jmp_buf_tag* target, int value) {
+  before_jump(target, value);
+  next_longjmp_too.get()(target, value);
+  __builtin_unreachable();
+}
+
+void weft_rt_siglongjmp(__jmp_buf_tag* target, int value) {
+  before_jump(target, value);
+  next_siglongjmp.get()(target, value);
+  __builtin_unreachable();
+}
+
+void weft_rt_longjmp_checked(__jmp_buf_tag* target, int value) {
+  before_jump(target, value);
+  (is_on_programs_stack() ? next_siglongjmp : next_checked).get()(target, value);
+  __builtin_unreachable();
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
