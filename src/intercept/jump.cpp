@@ -4,6 +4,8 @@
 // has interrupted Weft the jump is put off until the ULT has left that: see worker/put_off_jump.hpp. What a jump leads out of is told by the
 // unwinder: a frame of the kernel's is one that its caller finds interrupted.
 //
+// Out of the handler of a fault in Weft it is not: see give_up_section().
+//
 //   here | the handler's frames | frame of the kernel's | frames of what it has interrupted ... | another frame of the kernel's | ...
 //
 // Not told, and as ever: out of handlers that were compiled without tables for unwinding, or have switched stacks.
@@ -128,40 +130,64 @@ Identity* identity_here() noexcept {
   return identity != nullptr && unit_owns(unit->host, own::kIdentity) && unit->host->identity == identity ? identity : nullptr;
 }
 
-void put_off_here(Identity& identity, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
-  if (!is_on(klt_current()->host->stack, jump_stack_pointer(*target))) return;
+// The ULT is on that KLT, and in Weft.
+void put_off_here(Klt& klt, Identity& identity, const Unit& unit, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
+  if (!is_on(unit.stack, jump_stack_pointer(*target))) return;
   const uint64_t mask = change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts();
-  program_mask_is(mask);
-  klt_register_or32<kKltAttention>(attention::kSignals);
+  program_mask_note(klt, &identity, mask);
+  klt.attention.fetch_or(attention::kSignals, std::memory_order_relaxed);
   put_off(identity, target, value, left, mask);
 }
 
+// Of a fault of Weft's own, at an address that it was given, which would come again if the jump were put off: what Weft was at is given up, half
+// done, as in any library.
+void give_up_section() noexcept {
+  Klt* self = klt_self();
+  self->own.load(std::memory_order_relaxed)->mutex.store(0, std::memory_order_release);
+  if (self->guard.load(std::memory_order_relaxed) != kGuardDown) guard_leave(guard_worker());
+}
+
 // On a lender, in the ULT's place: that waits, and is kept away.
-void jump_on_lender(__jmp_buf_tag* target, int value) noexcept {
+void put_off_on_lender(Identity& identity, const Unit& unit, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
+  const uintptr_t there = jump_stack_pointer(*target);
+  if (!is_on(unit.stack, there) || there < reinterpret_cast<uintptr_t>(unit.context.sp)) return;
+  identity.mask.store(change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts(), std::memory_order_seq_cst);
+  put_off(identity, target, value, left, ~uint64_t{0});
+}
+
+// No KLT, as it seems: but a KLT may be at work as if it were none (AsThread), and a lender runs handlers in its ULT's place.
+void before_jump_elsewhere(__jmp_buf_tag* target, int value) noexcept {
   Identity* identity = identity_of(pthread_self());
   const Unit* unit = identity != nullptr ? identity->unit.load(std::memory_order_acquire) : nullptr;
-  if (unit == nullptr || (unit->requests.load(std::memory_order_acquire) & kAwayRequest) == 0 || kernel_tid() != identity->tid) return;
-  const uintptr_t there = jump_stack_pointer(*target);
-  if (!is_on(unit->stack, there) || there < reinterpret_cast<uintptr_t>(unit->context.sp)) return;
+  if (unit == nullptr) return;
   const Look found = look(*target);
-  if (found.left == nullptr) return;
-  const uint64_t mask = change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts();
-  identity->mask.store(mask, std::memory_order_seq_cst);
-  put_off(*identity, target, value, *found.left, ~uint64_t{0});
+  if (found.jump != Jump::kOutOfAll) return;
+  Klt* on = identity->on.load(std::memory_order_acquire);
+  const int tid = kernel_tid();
+  if (on != nullptr && on->tid.load(std::memory_order_relaxed) == tid) {
+    put_off_here(*on, *identity, *unit, target, value, *found.left);
+  } else if (tid == identity->tid && (unit->requests.load(std::memory_order_acquire) & kAwayRequest) != 0) {
+    put_off_on_lender(*identity, *unit, target, value, *found.left);
+  }
 }
 
 // ---- at once ----------------------------------------------------------------------------------------
 
 void before_jump(__jmp_buf_tag* target, int value) noexcept {
-  if (!klt_register_valid()) return jump_on_lender(target, value);
+  if (!klt_register_valid()) return before_jump_elsewhere(target, value);
   Identity* identity = identity_here();
   const bool inside = klt_is_inside(klt_self());
   const bool changes = changes_mask(*target), another = identity != nullptr && identity->jumps.load(std::memory_order_relaxed);
-  if (__builtin_expect(!inside && !changes && !another, 1)) return;
+  if (__builtin_expect(!inside && !changes && !another && program_handles_fault == nullptr, 1)) return;
   const Look found = look(*target);
   if (found.jump == Jump::kWithinHandler) return;  // its end restores the mask of before it
   if (found.jump == Jump::kOutOfAll) {
-    if (inside && identity != nullptr) put_off_here(*identity, target, value, *found.left);
+    if (inside && program_handles_fault == found.left) {
+      give_up_section();
+    } else if (inside && identity != nullptr) {
+      put_off_here(*klt_self(), *identity, *klt_current()->host, target, value, *found.left);
+    }
+    program_handles_fault = nullptr;
     if (another) drop_jump(*identity);
     if (changes) program_mask_is(signal_mask_here() & counts());
   }

@@ -37,16 +37,20 @@ void note_mask(uint64_t before, int how, uint64_t set) noexcept {
 
 }  // namespace
 
-void weft::rt::program_mask_is(uint64_t mask) noexcept {
-  const bool inside = klt_is_inside(klt_self());
-  if (!inside) guard_enter();  // on one KLT
-  klt_self()->program_mask.store(mask, std::memory_order_relaxed);
-  if (Identity* identity = identity_of(pthread_self())) {
+void weft::rt::program_mask_note(Klt& klt, Identity* identity, uint64_t mask) noexcept {
+  klt.program_mask.store(mask, std::memory_order_relaxed);
+  if (identity != nullptr) {
     if (identity->adopted) others_block(mask);
     lender_set_mask(*identity, mask);
   } else {
-    klt_self()->native_mask = mask;
+    klt.native_mask = mask;
   }
+}
+
+void weft::rt::program_mask_is(uint64_t mask) noexcept {
+  const bool inside = klt_is_inside(klt_self());
+  if (!inside) guard_enter();  // on one KLT
+  program_mask_note(*klt_self(), identity_of(pthread_self()), mask);
   if (!inside) guard_leave(guard_worker());
 }
 

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include "arch/frame.hpp"
 #include "base/spin_lock.hpp"
@@ -183,11 +184,13 @@ void call_programs(int signal, siginfo_t* info, void* context) noexcept {
   sigorset(&blocked, &static_cast<const ucontext_t*>(context)->uc_sigmask, &before.sa_mask);
   if ((before.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, signal);
   set_signal_mask(SIG_SETMASK, &blocked, nullptr);
+  const void* outer = std::exchange(program_handles_fault, sent ? nullptr : context);
   if (simple) {
     before.sa_handler(signal);
   } else {
     before.sa_sigaction(signal, info, context);
   }
+  program_handles_fault = outer;
 }
 
 // On which stack the program has its own handler run, if it has one.
@@ -262,6 +265,7 @@ void put_ours(int signal, bool restarts) noexcept {
 }  // namespace
 
 __attribute__((tls_model("initial-exec"))) constinit thread_local stack_t program_alternate_stack{nullptr, SS_DISABLE, 0};
+__attribute__((tls_model("initial-exec"))) constinit thread_local const void* program_handles_fault = nullptr;
 
 void overflow_noticed(const Unit* unit, const Stack& stack) noexcept {
   say_who({const_cast<Unit*>(unit), nullptr, &stack});

@@ -43,6 +43,10 @@ inline int alternate_stack(const stack_t* wanted, stack_t* was) noexcept {
 // What the calling thread, or ULT, has set last (src/intercept/signal_stack.cpp).
 extern __attribute__((tls_model("initial-exec"))) constinit thread_local stack_t program_alternate_stack;
 
+// Where the frame of the fault is that a handler of the program's is at, called by ours; null: none is. (What the kernel says of a signal is
+// in its frame only for handlers that ask for it.) Whoever leaves the handler by a jump sets it to null.
+extern __attribute__((tls_model("initial-exec"))) constinit thread_local const void* program_handles_fault;
+
 // For the calling thread, whose record is klt. A thread that has an alternate stack keeps it. Out
 // of memory: this thread's overflows end in a bare SIGSEGV.
 void overflow_install_thread(Klt* klt) noexcept;

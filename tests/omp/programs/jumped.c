@@ -2,6 +2,7 @@
  * function of the C library's, and faults' on alternate stacks: the thread goes on as before, with the signal mask that the jump gives it, and
  * takes no signal that it has blocked. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -164,6 +165,24 @@ static void off_alternate_stacks(char* nothing, char* above) {
   }
 }
 
+/* A fault of Weft's own, at an address that it was given. */
+static __attribute__((noinline)) void fault_inside(int (*set)(void*), char* nothing) {
+  if (sigsetjmp(back, 1) == 0) set(nothing);
+}
+
+static void out_of_faults_inside(char* nothing) {
+  int (*set)(void*);
+  *(void**)&set = dlsym(RTLD_DEFAULT, "weft_event_set");
+  if (set == NULL) return; /* it runs on another runtime */
+#pragma omp parallel num_threads(kThreads)
+  for (int i = 0; i < 10; ++i) {
+    fault_inside(set, nothing);
+    CHECK(!blocks(SIGSEGV));
+#pragma omp barrier
+    usleep(100);
+  }
+}
+
 int main(void) {
   char* nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   char* above = mmap(NULL, kThreads * (64 << 10), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -194,5 +213,6 @@ int main(void) {
   action.sa_flags = SA_ONSTACK;
   CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
   off_alternate_stacks(nothing, above);
+  out_of_faults_inside(nothing);
   return check_end();
 }
