@@ -66,17 +66,19 @@ bool HostedPool::settle(Worker* worker) noexcept {
   return true;
 }
 
-void HostedPool::unsettle() noexcept {
-  Worker* worker = lane_owner;
-  if (worker == nullptr) return;
+void HostedPool::unsettle(Worker* worker) noexcept {
+  if (lane_owner != worker) return;  // it lives in no lane, or in that of another one, who stays
   Lane& lane = worker->lane;
-  const std::scoped_lock hold(list_.lock());
-  lane_owner = nullptr;
-  while (Unit* unit = lane.take_any()) {
-    unit->flags.clear(flag::kDirect);
-    list_.push_locked(nullptr, unit);
+  {
+    const std::scoped_lock hold(list_.lock());
+    lane_owner = nullptr;
+    while (Unit* unit = lane.take_any()) {
+      unit->flags.clear(flag::kDirect);
+      list_.push_locked(nullptr, unit);
+    }
+    lane.unlist();
   }
-  lane.unlist();
+  lane.refuse_woken();
 }
 
 Pool* pool_create_hosted(weft_access_t access) noexcept { return new (std::nothrow) HostedPool(access); }

@@ -28,7 +28,7 @@ class HostedPool final : public Pool {
   void for_each(void (*f)(weft_unit_t, void*), void* arg) override;
   void forget_units() noexcept override;
   bool settle(Worker* worker) noexcept override;
-  void unsettle() noexcept override;
+  void unsettle(Worker* worker) noexcept override;
 
  private:
   Lane* host() const noexcept;

@@ -172,9 +172,14 @@ void Lane::make_listed(Worker* owner) noexcept {
 }
 
 Unit* Lane::take_any() noexcept {
-  if (is_listed()) return has_shared() ? pop_shared() : nullptr;
-  if (has_inbox()) drain_inbox();
+  // What it has published is the oldest.
+  if (Unit* unit = has_shared() ? pop_shared() : nullptr; unit != nullptr || is_listed()) return unit;
+  drain_pushed();
   return pop_private();
+}
+
+void Lane::refuse_woken() noexcept {
+  take_woken(kNoWoken, [](Unit* unit) { make_ready(nullptr, unit); });
 }
 
 void Lane::list(Unit* unit) noexcept {
@@ -286,16 +291,19 @@ void Lane::rewind_forks() noexcept {
   if (forks_empty() && fork_top.load(std::memory_order_relaxed) <= fork_end) open_forks(true);
 }
 
-void Lane::drain_inbox() noexcept {
-  if (inbox_count.load(std::memory_order_relaxed) != 0) {
-    lock.lock();
-    while (Unit* unit = inbox.pop_front()) {
-      inbox_count.fetch_sub(1, std::memory_order_relaxed);
-      mark_out(unit);
-      push_private(unit);
-    }
-    lock.unlock();
+void Lane::drain_pushed() noexcept {
+  if (inbox_count.load(std::memory_order_relaxed) == 0) return;
+  lock.lock();
+  while (Unit* unit = inbox.pop_front()) {
+    inbox_count.fetch_sub(1, std::memory_order_relaxed);
+    mark_out(unit);
+    push_private(unit);
   }
+  lock.unlock();
+}
+
+void Lane::drain_inbox() noexcept {
+  drain_pushed();
   if (woken_count() == 0) return;
   take_woken(0, [this](Unit* unit) {
     // It may have been moved while it waited.

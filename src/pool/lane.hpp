@@ -240,12 +240,16 @@ struct Lane final : Pool {
   // The owner, or who has the private part otherwise: makes it so.
   void make_listed(Worker* owner) noexcept;
   // It is its worker's alone again. Precondition: nothing is in it; nobody but the caller uses it.
-  void unlist() noexcept {
-    listed.store(false, std::memory_order_release);
-    woken.store(0, std::memory_order_release);
-  }
-  // The owner, or who has the private part otherwise: the oldest unit of all; null: none.
+  void unlist() noexcept { listed.store(false, std::memory_order_release); }
+  // The owner, or who has the private part otherwise: the oldest unit of all but those in `woken`; null: none.
   Unit* take_any() noexcept;
+  // The same. Nobody looks into it from now on: what is in `woken` goes where it has to go now, and no more comes there. No lock of a pool's is held.
+  void refuse_woken() noexcept;
+  // The worker looks into it again.
+  void allow_woken() noexcept {
+    uint64_t refused = kNoWoken;
+    if (!is_listed()) woken.compare_exchange_strong(refused, 0, std::memory_order_relaxed);
+  }
   bool has_shared() const noexcept { return shared_count.load(std::memory_order_relaxed) != 0; }
   // The owner: the ring holds all that there is. Others may put more elsewhere at any time.
   bool is_all_private() const noexcept {
@@ -304,7 +308,7 @@ struct Lane final : Pool {
   UnitList inbox;
   std::atomic<uint32_t> shared_count{0};
   std::atomic<uint32_t> inbox_count{0};
-  // The newest; above kWokenShift, how many there are. Or kNoWoken: the lane is listed.
+  // The newest; above kWokenShift, how many there are. Or kNoWoken: the lane is listed, or nobody looks into it.
   std::atomic<uint64_t> woken{0};
   std::atomic<bool> listing{false};  // the owner shall make it listed
   std::atomic<bool> listed{false};   // written by who has the private part
@@ -314,6 +318,7 @@ struct Lane final : Pool {
     holes.store(holes.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
   }
   void list(Unit* unit) noexcept;  // under the lock
+  void drain_pushed() noexcept;    // from the inbox into the ring, but for those in `woken`
   static constexpr unsigned kWokenShift = 48;
   static constexpr uint64_t kNoWoken = 1;
   uint32_t woken_count() const noexcept {

@@ -43,7 +43,7 @@ struct Pool {
   // It is the first pool of this worker's main scheduler, or no longer. Who has the worker's private part. True: it
   // lives in the worker's lane now.
   virtual bool settle(Worker*) noexcept { return false; }
-  virtual void unsettle() noexcept {}
+  virtual void unsettle(Worker*) noexcept {}
   // A worker's main scheduler that packs begins with it, or no longer.
   void begins(Worker* worker, bool on) noexcept {
     Worker* before = on ? nullptr : worker;

@@ -86,7 +86,7 @@ bool goes_by_priority(const Sched* sched) noexcept {
 
 void set_main_sched(Worker* worker, Sched* sched) noexcept {
   if (Sched* old = worker->sched) {
-    old->pools[0]->unsettle();
+    old->pools[0]->unsettle(worker);
     old->pools[0]->begins(worker, false);
     set_consumer(worker, old, false);
     old->worker.store(nullptr, std::memory_order_release);
@@ -95,6 +95,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->preempt.by_priority.store(goes_by_priority(sched), std::memory_order_relaxed);
   worker->home = sched->pools[0];
   const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
+  if (in_lane) worker->lane.allow_woken();
   worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
   worker->ring_first = ring_may_come_first(sched) && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);

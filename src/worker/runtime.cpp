@@ -433,7 +433,7 @@ void worker_destroy(Worker* worker) noexcept {
   block_worker_ends(worker);
   runtime.workers[worker->index].store(nullptr, std::memory_order_release);
   Sched* sched = worker->sched;
-  sched->pools[0]->unsettle();
+  sched->pools[0]->unsettle(worker);
   sched->pools[0]->begins(worker, false);
   sched->worker.store(nullptr, std::memory_order_release);
   for (size_t i = 0; i < sched->pool_count; ++i) {

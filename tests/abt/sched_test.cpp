@@ -596,6 +596,49 @@ TEST_F(AbtSched, HasManyPools) {
   EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
 }
 
+// The pool is first in both streams' schedulers, and lies in the lane of the one that had it before.
+TEST_F(AbtSched, WhoGivesAPoolUpLeavesTheLaneOfAnotherStreamAlone) {
+  constexpr int kRounds = 300, kMost = 3000;
+  ABT_xstream primary;
+  ASSERT_TRUE(abt_ok(ABT_xstream_self(&primary)));
+  ABT_pool last;
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &last)));
+  for (int round = 0; round < kRounds; ++round) {
+    ABT_pool both, others;
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &both)));
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &others)));
+    ABT_pool of_primary[2] = {both, last}, of_other[2] = {both, others};
+    ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(primary, ABT_SCHED_BASIC, 2, of_primary)));
+    ABT_xstream other;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 2, of_other, ABT_SCHED_CONFIG_NULL, &other)));
+    std::atomic<bool> begun{false}, pushing{false}, replaced{false};
+    std::atomic<int> ran{0};
+    auto replace = [&] {
+      begun = true;
+      while (!pushing) {
+      }
+      EXPECT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(other, ABT_SCHED_BASIC, 2, of_other)));
+      replaced = true;
+    };
+    ABT_thread replacer;
+    ASSERT_TRUE(abt_ok(ABT_thread_create(others, [](void* f) { (*static_cast<decltype(replace)*>(f))(); }, &replace,
+                                         ABT_THREAD_ATTR_NULL, &replacer)));
+    while (!begun) std::this_thread::yield();
+    pushing = true;
+    int pushed = 0;
+    for (; !replaced && pushed < kMost; ++pushed) {
+      ASSERT_TRUE(abt_ok(ABT_thread_create(both, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &ran,
+                                           ABT_THREAD_ATTR_NULL, nullptr)));
+    }
+    while (ran != pushed) ASSERT_TRUE(abt_ok(ABT_thread_yield()));
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&replacer)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(primary, ABT_SCHED_BASIC, 1, &last)));
+    EXPECT_TRUE(abt_ok(ABT_pool_free(&both)));
+    EXPECT_TRUE(abt_ok(ABT_pool_free(&others)));
+  }
+}
+
 TEST_F(AbtSched, Config) {
   const ABT_sched_config_var number = {0, ABT_SCHED_CONFIG_INT};
   const ABT_sched_config_var real = {1, ABT_SCHED_CONFIG_DOUBLE};
