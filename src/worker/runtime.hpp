@@ -10,6 +10,18 @@
 
 namespace weft::rt {
 
+// Whoever has it may need a worker to go on: it may have lost its own in the kernel before, or while it waited for this lock. So a ULT that
+// finds it taken gives its worker away before it waits, also one that is not aware of blocking. Guard down.
+class SetupMutex {
+ public:
+  void lock() noexcept;
+  bool try_lock() noexcept { return mutex_.try_lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
 struct Runtime {
   // constant while initialised
   Options options;
@@ -31,7 +43,7 @@ struct Runtime {
   std::atomic<bool> idle_sleeps_at_once{false};
   std::atomic<uint64_t> idle_patience_ns{0};  // sleeps that were shorter were in vain: idle.cpp; 0: all are right
   // under `setup`
-  std::mutex setup;
+  SetupMutex setup;
   unsigned initialized = 0;
 };
 

@@ -174,6 +174,32 @@ TEST_P(Blocking, NotWhereTheUltWantsItsWorkerToWait) {
   EXPECT_TRUE(others_run_while_it_blocks(WEFT_BLOCKING_AWARE, -1));
 }
 
+// One that has no worker has a lock of Weft's, and goes on when it has one; another one, on the only worker, waits for that lock.
+TEST_P(Blocking, ButNotForALockOfWefts) {
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.worker = weft_worker_get(0);
+  attr.pinned = true;
+  attr.preemption = WEFT_PREEMPTION_NONE;
+  std::atomic<bool> locks{false};
+  Call outside([&] {
+    EXPECT_TRUE(ok(weft_blocking_begin()));
+    locks = true;
+    EXPECT_TRUE(ok(weft_workers_set_active(workers())));
+    weft_blocking_end();
+  });
+  Call waits([&] {
+    while (!locks) {
+    }
+    std::this_thread::sleep_for(milliseconds(20));  // it has the lock by now, most often
+    EXPECT_TRUE(ok(weft_workers_set_active(workers())));
+  });
+  weft_unit_t first = outside.ult(&attr);
+  attr.blocking = WEFT_BLOCKING_UNAWARE;
+  weft_unit_t second = waits.ult(&attr);
+  EXPECT_TRUE(ok(weft_free(&first)));
+  EXPECT_TRUE(ok(weft_free(&second)));
+}
+
 TEST_P(Blocking, AKindThatThereIsNot) {
   weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
   attr.blocking = static_cast<weft_blocking_t>(WEFT_BLOCKING_AWARE + 1);
