@@ -1,7 +1,10 @@
 #include "env.hpp"
 
-#include <algorithm>
 #include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include "pool/pool.hpp"
 
@@ -257,16 +260,31 @@ void read_environment(Device& device, const Machine& machine, EnvSource source, 
   note_ignored(reading);
 }
 
-Device& device() {
-  // Never destroyed: threads may run when the process ends.
-  static Device& the_device = []() -> Device& {
-    Device& fresh = *new Device;
-    std::string text = text_of_device(fresh);
-    if (fresh.display_env != DisplayEnv::kNo) text += show_environment(fresh, fresh.display_env == DisplayEnv::kVerbose);
-    write_out(text);
-    return fresh;
-  }();
-  return the_device;
+namespace {
+
+// Not a static variable's own lock: a child that is forked meanwhile would find that taken for ever.
+std::mutex reading_device;
+std::atomic<Device*> the_device{nullptr};  // never destroyed: threads may run when the process ends
+
+[[gnu::noinline, gnu::cold]] Device& read_device() {
+  const std::scoped_lock hold(reading_device);
+  if (Device* device = the_device.load(std::memory_order_relaxed)) return *device;
+  auto* fresh = new Device;
+  std::string text = text_of_device(*fresh);
+  if (fresh->display_env != DisplayEnv::kNo) text += show_environment(*fresh, fresh->display_env == DisplayEnv::kVerbose);
+  write_out(text);
+  the_device.store(fresh, std::memory_order_release);
+  return *fresh;
 }
+
+}  // namespace
+
+Device& device() {
+  Device* device = the_device.load(std::memory_order_acquire);
+  return __builtin_expect(device != nullptr, 1) ? *device : read_device();
+}
+
+void device_lock() { reading_device.lock(); }
+void device_unlock() { reading_device.unlock(); }
 
 }  // namespace weft::omp

@@ -89,6 +89,9 @@ struct Device {
 
 // Read from the environment at the first call; warnings about what is wrong there go to stderr then.
 Device& device();
+// Round a fork: nobody is about to read it then.
+void device_lock();
+void device_unlock();
 
 // What a task at `level` (nesting level of parallel regions, active or not) below one with `outer` begins with: nthreads-var
 // and bind-var of that level.

@@ -92,9 +92,6 @@ void let_others_run() {
   notices = !said("WEFT_BLOCKING") && weft_blocking_info(&blocking) == WEFT_OK && blocking.mode == WEFT_BLOCKING_OFF;
 }
 
-// When it is loaded the process has one thread, as a rule.
-[[gnu::constructor]] void prepare() { front::prepare(); }
-
 // In the order in which workers get them; empty: the core's.
 std::vector<int> cpus_wanted() {
   if (!places_bind()) return device().cpus;
@@ -168,16 +165,19 @@ int forked_at = 0;  // its place
 
 void before_fork() {
   lock.lock();
-  forking = this_thread_if_any();
+  forking = started.load(std::memory_order_relaxed) ? this_thread_if_any() : nullptr;
+  device_lock();
   thread_table_lock();
 }
 
-void after_fork_parent() {
+void unlock_all() {
   thread_table_unlock();
+  device_unlock();
   lock.unlock();
 }
 
 void after_fork_child() {
+  if (!started.load(std::memory_order_relaxed)) return unlock_all();
   threads_forget_all_but(forking);
   keep_forget();
   if (forking != nullptr) {
@@ -196,13 +196,18 @@ void after_fork_child() {
   workers_before_fork = std::max(workers, workers_before_fork);
   if (weft_initialized()) workers = weft_worker_count();
   unfinished = about_to_finish.exchange(false, std::memory_order_relaxed);
-  thread_table_unlock();
-  lock.unlock();
+  unlock_all();
   stats_forget();
   tool::forget_threads();
   // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
   // alone.
   if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);
+}
+
+// When it is loaded the process has one thread, as a rule. Later on, a fork may have passed by what is registered only then.
+[[gnu::constructor]] void prepare() {
+  front::prepare();
+  pthread_atfork(&before_fork, &unlock_all, &after_fork_child);
 }
 
 // As their parent's were.
@@ -232,7 +237,6 @@ bool start() {
     if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
   }
   finish_apart();  // only now: it has the lock for which adopt_caller() would wait
-  [[maybe_unused]] static const int registered = pthread_atfork(&before_fork, &after_fork_parent, &after_fork_child);
   started.store(true, std::memory_order_release);
   return true;
 }

@@ -28,16 +28,27 @@ void warn_once(std::atomic<bool>& said, const char* what, int error) {
   std::fprintf(stderr, "weft: OpenMP: %s: %s\n", what, weft_strerror(error));
 }
 
+// Not a static variable, whose own lock a child that is forked meanwhile would find taken for ever.
+enum class Possible { kNotKnown, kNo, kYes };
+std::atomic<Possible> identities{Possible::kNotKnown};
+
+[[gnu::noinline, gnu::cold]] Possible look_whether_possible() {
+  weft_identity_info_t info;
+  const bool asked = weft_identity_info(&info) == WEFT_OK;
+  const Possible found = asked && info.why_not == nullptr ? Possible::kYes : Possible::kNo;
+  Possible before = Possible::kNotKnown;
+  const bool first = identities.compare_exchange_strong(before, found, std::memory_order_relaxed);
+  if (first && asked && found == Possible::kNo && device().identity == IdentityWish::kOwn) {
+    std::fprintf(stderr, "weft: OpenMP: threads share thread-local variables with others on their worker: %s\n", info.why_not);
+  }
+  return found;
+}
+
 weft_identity_t wanted_identity() {
-  static const bool possible = [] {
-    weft_identity_info_t info;
-    if (weft_identity_info(&info) != WEFT_OK) return false;
-    if (info.why_not != nullptr && device().identity == IdentityWish::kOwn) {
-      std::fprintf(stderr, "weft: OpenMP: threads share thread-local variables with others on their worker: %s\n", info.why_not);
-    }
-    return info.why_not == nullptr;
-  }();
-  return device().identity == IdentityWish::kOwn && possible ? WEFT_IDENTITY_OWN : WEFT_IDENTITY_WORKER;
+  if (device().identity != IdentityWish::kOwn) return WEFT_IDENTITY_WORKER;
+  Possible possible = identities.load(std::memory_order_relaxed);
+  if (__builtin_expect(possible == Possible::kNotKnown, 0)) possible = look_whether_possible();
+  return possible == Possible::kYes ? WEFT_IDENTITY_OWN : WEFT_IDENTITY_WORKER;
 }
 
 }  // namespace
