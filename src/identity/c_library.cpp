@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include <cstdio>
@@ -131,7 +130,8 @@ bool is_record_of_nothing(uintptr_t address) noexcept {
 }
 
 // The word that leads to the destructors: another one after one has been registered, whose record it points to. Its name is not
-// exported. The thread may be the program's, and have destructors: none of those is run.
+// exported. The thread may be the program's, and have destructors: none of those is run. Ours stays, and does nothing when the thread ends: to run
+// it now frees its record, by a function of the program's maybe, which may not be called before main() (GCL's).
 void find_tls_destructors() noexcept {
   OwnVariables own;
   dl_iterate_phdr(find_block_of_errno, &own);
@@ -139,7 +139,6 @@ void find_tls_destructors() noexcept {
   uintptr_t before[kMost];
   if (c_library.lacks == nullptr) c_library.lacks = "tls_dtor_list";
   if (own.count == 0 || own.count > kMost) return;
-  free(malloc(1));  // malloc's variables are set by then
   std::memcpy(before, own.first, own.count * sizeof *before);
   if (__cxa_thread_atexit_impl(destroy_nothing, &nothing, &__dso_handle) != 0) return;
   uintptr_t* found = nullptr;
@@ -149,10 +148,6 @@ void find_tls_destructors() noexcept {
     found = &own.first[i];
   }
   if (found == nullptr) return;
-  if (before[found - own.first] == 0) {
-    c_library.run_tls_destructors();
-    if (*found != 0) return;
-  }
   c_library.tls_destructors = from_thread_pointer(found);
   c_library.lacks = nullptr;
 }
