@@ -23,6 +23,8 @@ namespace {
 constinit Next<int(int) noexcept> next_raise{"raise"};
 constinit Next<int(pthread_t, int) noexcept> next_kill{"pthread_kill"};
 constinit Next<int(pthread_t, int, const sigval) noexcept> next_sigqueue{"pthread_sigqueue"};
+constinit Next<int(pid_t, int) noexcept> next_kill_process{"kill"};
+constinit Next<int(pid_t, int, const sigval) noexcept> next_sigqueue_process{"sigqueue"};
 constinit Next<int(pthread_t)> next_cancel{"pthread_cancel"};
 constinit Next<int(pthread_t) noexcept> next_detach{"pthread_detach"};
 constinit Next<int(pthread_t, void**)> next_join{"pthread_join"};
@@ -37,6 +39,8 @@ constinit Next<void(void*)> next_exit{"pthread_exit"};
   next_raise.find();
   next_kill.find();
   next_sigqueue.find();
+  next_kill_process.find();
+  next_sigqueue_process.find();
   next_cancel.find();
   next_detach.find();
   next_join.find();
@@ -52,6 +56,21 @@ constinit Next<void(void*)> next_exit{"pthread_exit"};
 bool is_ours(pthread_t thread) noexcept { return identity_of(thread) != nullptr; }
 
 bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
+
+// The main thread sends its own process one that it has open: the kernel gives it that, before the call returns, whatever other threads there
+// are. Here it would take its lender, and that bring it later.
+bool takes_it_at_once(pid_t process, int signal) noexcept {
+  if (signal <= 0 || signal > SIGRTMAX || is_reserved(signal) || !klt_register_valid()) return false;
+  const Identity* identity = identity_of(pthread_self());
+  if (identity == nullptr || !identity->adopted || identity->tid != process || process != getpid()) return false;
+  return (identity->mask.load(std::memory_order_relaxed) & signal_bit(signal)) == 0;
+}
+
+int with_errno(int error) noexcept {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
 
 // As the C library sends it.
 siginfo_t queued(int signal, const sigval value) noexcept {
@@ -125,6 +144,19 @@ int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept 
   siginfo_t info = queued(signal, value);
   if (!is_calling(thread)) return unit_signal_queue(*identity, info);
   return send_to_itself(signal, [&] { return queue_to_calling_klt(signal, &info); });
+}
+
+int kill(pid_t process, int signal) noexcept {
+  if (!takes_it_at_once(process, signal)) return next_kill_process.get()(process, signal);
+  siginfo_t info = queued(signal, {});
+  info.si_code = SI_USER;
+  return with_errno(queue_to_calling_klt(signal, &info));
+}
+
+int sigqueue(pid_t process, int signal, const sigval value) noexcept {
+  if (!takes_it_at_once(process, signal)) return next_sigqueue_process.get()(process, signal, value);
+  const siginfo_t info = queued(signal, value);
+  return with_errno(queue_to_calling_klt(signal, &info));
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

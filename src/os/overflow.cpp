@@ -22,6 +22,7 @@
 #include "sanitizer_switch.hpp"
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -239,6 +240,7 @@ __attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginf
 // A handler for the alternate stack is one for overflows, of runtimes of languages: it has its turn. Another one has no stack to run on,
 // and one that is to run where the fault was sees the stack pointer there: collectors take it for the thread's.
 void handle(int signal, siginfo_t* info, void* context) noexcept {
+  if (info->si_code == SI_USER && lender_takes(*info)) return;  // sent to the process: the kernel asks the main thread first
   const Place place = place_of_programs(signal);
   if (klt_register_valid() && info->si_code > 0) {
     const Running running = what_runs(klt_self());

@@ -321,9 +321,9 @@ WEFT_ON_LENDER uint64_t waited_for(const Identity& identity) noexcept {
   return identity.directed.load(std::memory_order_acquire) & identity.wanted.load(std::memory_order_acquire);
 }
 
-// What the program has not blocked, or waits for; and our call.
+// What the program has not blocked, or waits for; and our call. Also those of faults: here they have been sent.
 WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
-  return (kProcessSignals & (~blocked(identity) | waited_for(identity))) | own_signals_mask();
+  return ((kProcessSignals | kFaultSignals) & (~blocked(identity) | waited_for(identity))) | own_signals_mask();
 }
 
 // Here, and not where it was sent to: what it stops or ends is the process. One that is ignored, or that a debugger keeps, does nothing.
@@ -527,6 +527,14 @@ WEFT_ON_LENDER void lender_pass_on(uint64_t opens) noexcept {
   bool some = false;
   for (; pending != 0; pending &= pending - 1) some |= pass_one(__builtin_ctzll(pending) + 1);
   if (some) lender_call(*to);
+}
+
+WEFT_ON_LENDER bool lender_takes(const siginfo_t& info) noexcept {
+  Identity* to = passed.to.load(std::memory_order_acquire);
+  if (to == nullptr || to->thread_pointer == thread_pointer() || (blocked(*to) & signal_bit(info.si_signo)) != 0) return false;
+  pass(info);
+  lender_call(*to);
+  return true;
 }
 
 void lender_pass_on_forget() noexcept {
