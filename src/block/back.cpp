@@ -77,8 +77,10 @@ void note_stop(Klt* self) noexcept {
   while (preempt_tick_waits()) preempt_later();
   errno = error;
   own_signal_returns_to(*frame);
-  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take_in_handler(*frame);
+  const bool signals = (klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0;
+  if (signals) unit_signals_take_in_handler(*frame);
   klt_register_store32<kKltGuard>(kGuardDown);
+  if (signals) unit_signals_leave_handler();
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Unit;
 // A handler has left by siglongjmp(), and the ULT is to jump when it has left Weft: see worker/put_off_jump.hpp.
 struct PutOffJump {
   void (*make)(const PutOffJump&) noexcept;
-  __jmp_buf_tag* target;
+  __jmp_buf_tag target;  // a copy: the program's may lie in the handler's frame
   int value;
 };
 

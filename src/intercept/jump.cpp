@@ -8,7 +8,8 @@
 //
 //   here | the handler's frames | frame of the kernel's | frames of what it has interrupted ... | another frame of the kernel's | ...
 //
-// Not told, and as ever: out of handlers that were compiled without tables for unwinding, or have switched stacks.
+// Not told, and as ever: out of handlers that were compiled without tables for unwinding, or have switched stacks; and out of one into another one
+// that has called Weft.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include "intercept/program_mask.hpp"
 #include "klt/guard.hpp"
 #include "klt/klt.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/kernel_tid.hpp"
@@ -79,11 +81,17 @@ struct Look {
   ucontext_t* left;
 };
 
-[[gnu::noinline]] Look look(const __jmp_buf_tag& target) noexcept {
+bool is_on(const Stack* stack, uintptr_t address) noexcept {
+  return stack != nullptr && address >= reinterpret_cast<uintptr_t>(stack->low) && address <= reinterpret_cast<uintptr_t>(stack->top);
+}
+
+// own: the ULT's stack, if it is known.
+[[gnu::noinline]] Look look(const __jmp_buf_tag& target, const Stack* own) noexcept {
   Search search{.there = jump_stack_pointer(target), .from = reinterpret_cast<uintptr_t>(__builtin_frame_address(0))};
   _Unwind_Backtrace(see, &search);
   if (search.others != 0) return {Jump::kWithinHandler, nullptr};
-  if (search.left == nullptr || search.there < search.from) return {Jump::kOutOfNothing, nullptr};
+  // A switch may have been interrupted on another one's stack, with this ULT's identity already.
+  if (search.left == nullptr || (search.there < search.from && !is_on(own, search.there))) return {Jump::kOutOfNothing, nullptr};
   return {Jump::kOutOfAll, search.left};
 }
 
@@ -106,28 +114,25 @@ void set_saved(const __jmp_buf_tag& target) noexcept {
 
 // What was interrupted may have noted its own mask last.
 void make(const PutOffJump& jump) noexcept {
+  program_handles_fault = nullptr;
   program_mask_is(signal_mask_here() & counts());
-  set_saved(*jump.target);
-  next_siglongjmp.get()(jump.target, jump.value);
+  set_saved(jump.target);
+  __jmp_buf_tag target = jump.target;
+  next_siglongjmp.get()(&target, jump.value);
 }
 
 // Until the jump the handler is as if it had not ended: what it has blocked stays so.
 [[noreturn]] void put_off(Identity& identity, __jmp_buf_tag* target, int value, ucontext_t& left, uint64_t mask) noexcept {
-  put_off_jump(identity, {make, target, value});
+  program_handles_fault = nullptr;
+  put_off_jump(identity, {make, *target, value});
   const uint64_t blocked = kernel_set(left.uc_sigmask) | mask;
   std::memcpy(&left.uc_sigmask, &blocked, sizeof blocked);
   frame_return(left);
 }
 
-bool is_on(const Stack* stack, uintptr_t address) noexcept {
-  return stack != nullptr && address >= reinterpret_cast<uintptr_t>(stack->low) && address <= reinterpret_cast<uintptr_t>(stack->top);
-}
-
-// The ULT's that runs here, or is on its way to or from here. Null: it has none, or not yet, or no longer.
-Identity* identity_here() noexcept {
-  const Unit* unit = klt_current();
-  Identity* identity = unit != nullptr ? identity_of(pthread_self()) : nullptr;
-  return identity != nullptr && unit_owns(unit->host, own::kIdentity) && unit->host->identity == identity ? identity : nullptr;
+// The ULT's that runs here, or is on its way to or from here, with all that is thread-local; null: it has no identity.
+Unit* unit_here(const Identity* identity) noexcept {
+  return identity != nullptr ? identity->unit.load(std::memory_order_acquire) : nullptr;
 }
 
 // The ULT is on that KLT, and in Weft.
@@ -144,7 +149,7 @@ void put_off_here(Klt& klt, Identity& identity, const Unit& unit, __jmp_buf_tag*
 void give_up_section() noexcept {
   Klt* self = klt_self();
   self->own.load(std::memory_order_relaxed)->mutex.store(0, std::memory_order_release);
-  if (self->guard.load(std::memory_order_relaxed) != kGuardDown) guard_leave(guard_worker());
+  klt_register_store32<kKltGuard>(kGuardDown);  // what others want is seen the next time: here nothing may be suspended
 }
 
 // On a lender, in the ULT's place: that waits, and is kept away.
@@ -158,9 +163,9 @@ void put_off_on_lender(Identity& identity, const Unit& unit, __jmp_buf_tag* targ
 // No KLT, as it seems: but a KLT may be at work as if it were none (AsThread), and a lender runs handlers in its ULT's place.
 void before_jump_elsewhere(__jmp_buf_tag* target, int value) noexcept {
   Identity* identity = identity_of(pthread_self());
-  const Unit* unit = identity != nullptr ? identity->unit.load(std::memory_order_acquire) : nullptr;
+  const Unit* unit = unit_here(identity);
   if (unit == nullptr) return;
-  const Look found = look(*target);
+  const Look found = look(*target, unit->stack);
   if (found.jump != Jump::kOutOfAll) return;
   Klt* on = identity->on.load(std::memory_order_acquire);
   const int tid = kernel_tid();
@@ -173,22 +178,24 @@ void before_jump_elsewhere(__jmp_buf_tag* target, int value) noexcept {
 
 // ---- at once ----------------------------------------------------------------------------------------
 
+// In a section; or in a scope that holds a lock of Weft's, and is not to be left.
+bool is_in_weft(const Klt* self) noexcept { return klt_is_inside(self) || !may_leave_asleep(self); }
+
 void before_jump(__jmp_buf_tag* target, int value) noexcept {
   if (!klt_register_valid()) return before_jump_elsewhere(target, value);
-  Identity* identity = identity_here();
-  const bool inside = klt_is_inside(klt_self());
-  const bool changes = changes_mask(*target), another = identity != nullptr && identity->jumps.load(std::memory_order_relaxed);
+  Identity* identity = identity_of(pthread_self());
+  const Unit* unit = unit_here(identity);
+  const bool inside = is_in_weft(klt_self());
+  const bool changes = changes_mask(*target), another = unit != nullptr && identity->jumps.load(std::memory_order_relaxed);
   if (__builtin_expect(!inside && !changes && !another && program_handles_fault == nullptr, 1)) return;
-  const Look found = look(*target);
+  const Look found = look(*target, unit != nullptr ? unit->stack : nullptr);
   if (found.jump == Jump::kWithinHandler) return;  // its end restores the mask of before it
   if (found.jump == Jump::kOutOfAll) {
-    if (inside && program_handles_fault == found.left) {
-      give_up_section();
-    } else if (inside && identity != nullptr) {
-      put_off_here(*klt_self(), *identity, *klt_current()->host, target, value, *found.left);
-    }
+    const bool out_of_fault = program_handles_fault == found.left;
+    if (inside && !out_of_fault && unit != nullptr) put_off_here(*klt_self(), *identity, *unit, target, value, *found.left);
     program_handles_fault = nullptr;
     if (another) drop_jump(*identity);
+    if (inside && out_of_fault) give_up_section();
     if (changes) program_mask_is(signal_mask_here() & counts());
   }
   if (changes) set_saved(*target);

@@ -24,10 +24,12 @@ inline bool no_preemption_begin(unsigned count) noexcept {
 inline void no_preemption_end(unsigned count) noexcept {
   if (!klt_register_valid()) return;  // a thread may stop being a KLT in between: weft_finalize()
   klt_register_add32<kKltNoPreemption>(-count);
-  if (__builtin_expect(preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
+  const bool signals = (klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0;
+  if (__builtin_expect(signals || preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
 }
 
-// The ULT does not suspend within the scope. A tick that comes meanwhile is acted on at its end.
+// The ULT does not suspend within the scope, but for runtime.setup, for which it gives its worker away. A tick that comes meanwhile is acted on at
+// its end.
 class NoPreemption {
  public:
   NoPreemption() noexcept : on_klt_(no_preemption_begin(kNeverLeaves)) {}

@@ -140,8 +140,10 @@ extern "C" __attribute__((visibility("hidden"))) const char __start_weft_tick[],
     klt_register_and32<kKltAttention>(~attention::kPreempt);
     tick_later();
   }
-  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take_in_handler(*frame);
+  const bool signals = (klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0;
+  if (signals) unit_signals_take_in_handler(*frame);
   klt_register_store32<kKltGuard>(kGuardDown);
+  if (signals) unit_signals_leave_handler();
 }
 
 // Others may have set the timer anew by now, or have sent this one themselves.

@@ -12,6 +12,7 @@
 #include "arch/system_call.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "os/membarrier.hpp"
 #include "os/proc_file.hpp"
@@ -192,11 +193,12 @@ uint64_t take_from_lender(Identity& identity) noexcept {
   return signal_bit(static_cast<int>(signal));
 }
 
-// They come when the caller unblocks them. Returns which.
+// They come when the caller unblocks them. Returns which. A jump that is put off is to be seen again.
 uint64_t take() noexcept {
   klt_register_and32<kKltAttention>(~attention::kSignals);
   Identity* identity = identity_of(klt_current());
   if (identity == nullptr) return 0;
+  if (identity->jumps.load(std::memory_order_relaxed)) klt_register_or32<kKltAttention>(attention::kSignals);
   const uint64_t noted = identity->signals.exchange(0, std::memory_order_acq_rel);
   for (uint64_t rest = noted; rest != 0; rest &= rest - 1) {
     system_call(SYS_tgkill, getpid(), tid_of_this_klt(), __builtin_ctzll(rest) + 1, 0);
@@ -205,6 +207,14 @@ uint64_t take() noexcept {
   if (all != 0) klt_self()->has_been_sent.store(true, std::memory_order_relaxed);
   note_brought(*identity, all);
   return all;
+}
+
+// That a handler has put off, if any has.
+void make_jump() noexcept {
+  Identity* identity = identity_of(klt_current());
+  if (identity == nullptr || !identity->jumps.exchange(false, std::memory_order_acquire)) return;
+  const PutOffJump jump = identity->jump;
+  jump.make(jump);
 }
 
 // As the program wants it: what our own handler has interrupted would be begun again.
@@ -268,17 +278,26 @@ int unit_signal_queue_plain(Identity& to, int signal) noexcept {
   return unit_signal_queue(to, info);
 }
 
-void unit_signals_take() noexcept {
+void unit_signals_bring() noexcept {
   const int error = errno;
   {
     const SignalsBlocked until_all_are_sent;
     take();
   }
   errno = error;
-  Identity* identity = identity_of(klt_current());
-  if (identity == nullptr || !identity->jumps.exchange(false, std::memory_order_acquire)) return;
-  const PutOffJump jump = identity->jump;
-  jump.make(jump);
+}
+
+void unit_signals_take() noexcept {
+  unit_signals_bring();
+  if (may_leave_asleep(klt_self())) make_jump();
+}
+
+void unit_signals_leave_handler() noexcept {
+  const Identity* identity = identity_of(klt_current());
+  if (__builtin_expect(identity == nullptr || !identity->jumps.load(std::memory_order_relaxed), 1)) return;
+  // The mask is the ULT's, as it has been noted.
+  change_mask_here(SIG_SETMASK, klt_self()->program_mask.load(std::memory_order_relaxed));
+  make_jump();
 }
 
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
@@ -291,9 +310,6 @@ void unit_signals_take_in_handler(ucontext_t& frame) noexcept {
   for (uint64_t taken = take(); taken != 0; taken &= taken - 1) {
     end_call(frame, __builtin_ctzll(taken) + 1);
   }
-  // Between the guard's going down and the look at what is wanted.
-  const Identity* identity = identity_of(klt_current());
-  if (identity != nullptr && identity->jumps.load(std::memory_order_relaxed)) klt_register_or32<kKltAttention>(attention::kSignals);
   errno = error;
 }
 

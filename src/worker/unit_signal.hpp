@@ -52,12 +52,15 @@ int unit_signal_queue_plain(Identity& to, int signal) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any
 
-// Guard down, in no handler of ours: they come at once.
+// Guard down, in no handler of ours: they come at once. May not return, where a handler has put a jump off (put_off_jump.hpp).
 void unit_signals_take() noexcept;
-// The same where the guard has gone down without a look at what is wanted.
+// The same where the guard has gone down without a look at what is wanted. A jump waits for the next look.
+void unit_signals_bring() noexcept;
 inline void unit_signals_look() noexcept {
-  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take();
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_bring();
 }
+// At the end of a handler of ours, guard down: a jump that a handler of the program's has put off, which had interrupted ours.
+void unit_signals_leave_handler() noexcept;
 // In a handler of ours that will return to what it has interrupted: they come then.
 void unit_signals_take_in_handler(ucontext_t& frame) noexcept;
 // It has let go of its identity: its lender gets them. Guard up; touches nothing of the thread's.

@@ -62,8 +62,18 @@ static __attribute__((noinline)) void raise_and_jump(int saves) {
   CHECK(!"come back from raise()");
 }
 
+/* In the kernel, or by a switch to another thread. */
+static void meet(pthread_barrier_t* all, int in_kernel) {
+  if (in_kernel) {
+    pthread_barrier_wait(all);
+  } else {
+    sched_yield();
+#pragma omp barrier
+  }
+}
+
 /* Each in its turn opens the signal, and waits until it has come: to the thread, or to the process, of which no other one has it open. */
-static void in_turns(int sleeps, int to_process) {
+static void in_turns(int sleeps, int to_process, int in_kernel) {
   pthread_t threads[kThreads];
   pthread_barrier_t all;
   jumped = 0;
@@ -73,7 +83,7 @@ static void in_turns(int sleeps, int to_process) {
   for (int i = 0; i < kRounds; ++i) {
     const int me = omp_get_thread_num();
     threads[me] = pthread_self();
-    pthread_barrier_wait(&all);
+    meet(&all, in_kernel);
     if (me == i % kThreads) {
       wait_for_jump(&turn, me, sleeps);
       __atomic_fetch_add(&jumped, 1, __ATOMIC_RELAXED);
@@ -83,7 +93,7 @@ static void in_turns(int sleeps, int to_process) {
       while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != i % kThreads) usleep(20);
       CHECK((to_process ? kill(getpid(), SIGUSR1) : pthread_kill(threads[i % kThreads], SIGUSR1)) == 0);
     }
-    pthread_barrier_wait(&all);
+    meet(&all, in_kernel);
   }
   CHECK(jumped == kRounds && strayed == 0);
   pthread_barrier_destroy(&all);
@@ -196,8 +206,10 @@ int main(void) {
     for (int on_stack = 0; on_stack < 2; ++on_stack) {
       action.sa_flags = on_stack ? SA_ONSTACK : 0;
       CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-      in_turns(sleeps, 0);
-      in_turns(sleeps, 1);
+      for (int to_process = 0; to_process < 2; ++to_process) {
+        in_turns(sleeps, to_process, 1);
+        in_turns(sleeps, to_process, 0);
+      }
     }
   }
   for (int on_stack = 0; on_stack < 2; ++on_stack) {
