@@ -259,6 +259,17 @@ void block_deadline(Worker* worker) noexcept {
   scout_look(worker);
 }
 
+bool block_about_to_wait() noexcept {
+  if (!leave_for_kernel()) {
+    guard_leave(guard_worker());
+    return false;
+  }
+  block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
+  block_counts.taken.fetch_add(1, std::memory_order_relaxed);
+  unit_signals_look();  // they are to end the call that comes now, or to come before it
+  return true;
+}
+
 }  // namespace weft::rt
 
 using namespace weft::rt;
@@ -307,14 +318,8 @@ int weft_blocking_info(weft_blocking_info_t* info) {
 int weft_blocking_begin(void) {
   Worker* worker = guard_enter();
   if (worker == nullptr) return WEFT_OK;  // a thread of the program's own: it has no worker to keep
-  if (leave_for_kernel()) {
-    block_counts.blocks.fetch_add(1, std::memory_order_relaxed);
-    block_counts.taken.fetch_add(1, std::memory_order_relaxed);
-    unit_signals_look();  // they are to end the call that comes now, or to come before it
-    return WEFT_OK;
-  }
   const bool in_ult = klt_current() != nullptr && !unit_is(klt_current(), flag::kTasklet);
-  guard_leave(guard_worker());
+  if (block_about_to_wait()) return WEFT_OK;
   return in_ult ? WEFT_ERR_NO_KLT : WEFT_ERR_CONTEXT;
 }
 

@@ -67,6 +67,8 @@ void block_klt_renewed(Klt* klt) noexcept;
 void block_klt_gone(Klt* klt, bool there) noexcept;
 // A spare that is kept for this worker has been woken. True: it carries the worker now.
 bool block_inherit(Klt* self, Worker* worker) noexcept;
+// The ULT gives its worker away and is about to wait in the kernel; false: there is nobody to give it to, or no ULT. Guard up, and down afterwards.
+bool block_about_to_wait() noexcept;
 // Its worker was taken while it was in the kernel; it has come back, and wants one.
 void block_came_back(Klt* self) noexcept;
 // Whether it may be worth while to take that worker back: its carrier sleeps in the kernel, too.

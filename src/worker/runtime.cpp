@@ -43,10 +43,9 @@ void SetupMutex::lock() noexcept {
   if (mutex_.try_lock()) return;
   // A handler that has interrupted Weft forks: see process_fork.cpp.
   const bool inside = klt_register_valid() && klt_is_inside(klt_self());
-  if (!inside && guard_enter() != nullptr && !leave_for_kernel()) guard_leave(guard_worker());
+  if (!inside && guard_enter() != nullptr) block_about_to_wait();
   mutex_.lock();
 }
-
 
 // Static objects of the program may be made before ours, and be destroyed after: ours need neither.
 static_assert(std::is_trivially_destructible_v<Runtime> && std::is_trivially_destructible_v<Stack>);

@@ -11,7 +11,7 @@
 namespace weft::rt {
 
 // Whoever has it may need a worker to go on: it may have lost its own in the kernel before, or while it waited for this lock. So a ULT that
-// finds it taken gives its worker away before it waits, also one that is not aware of blocking. Guard down.
+// finds it taken gives its worker away before it waits, also one that is not aware of blocking.
 class SetupMutex {
  public:
   void lock() noexcept;
