@@ -264,16 +264,19 @@ namespace {
 
 // Not a static variable's own lock: a child that is forked meanwhile would find that taken for ever.
 std::mutex reading_device;
+thread_local bool reads = false;  // which may fork meanwhile
 std::atomic<Device*> the_device{nullptr};  // never destroyed: threads may run when the process ends
 
 [[gnu::noinline, gnu::cold]] Device& read_device() {
   const std::scoped_lock hold(reading_device);
   if (Device* device = the_device.load(std::memory_order_relaxed)) return *device;
+  reads = true;
   auto* fresh = new Device;
   std::string text = text_of_device(*fresh);
   if (fresh->display_env != DisplayEnv::kNo) text += show_environment(*fresh, fresh->display_env == DisplayEnv::kVerbose);
   write_out(text);
   the_device.store(fresh, std::memory_order_release);
+  reads = false;
   return *fresh;
 }
 
@@ -284,7 +287,11 @@ Device& device() {
   return __builtin_expect(device != nullptr, 1) ? *device : read_device();
 }
 
-void device_lock() { reading_device.lock(); }
-void device_unlock() { reading_device.unlock(); }
+void device_lock() {
+  if (!reads) reading_device.lock();
+}
+void device_unlock() {
+  if (!reads) reading_device.unlock();
+}
 
 }  // namespace weft::omp

@@ -34,6 +34,7 @@ namespace {
 
 std::atomic<bool> started{false};
 std::mutex lock;
+thread_local bool has_lock = false;  // for as long as it starts the runtime: its own fork finds that as it is, in the child too
 unsigned workers = 1;
 bool begun_here = false;
 unsigned workers_before_fork = 0;  // in a child: it has one until it opens a region
@@ -139,7 +140,9 @@ struct Kept {
 // The thread that stands in for the main thread, where that is not the first to come.
 void* keep(void* arg) {
   auto* kept = static_cast<Kept*>(arg);
+  has_lock = true;  // who waits for us has it
   initialize_here(kept->cpu);
+  has_lock = false;
   weft_event_t never = WEFT_EVENT_INIT;
   kept->ready.store(1, std::memory_order_release);
   rt::futex_wake(kept->ready, 1);
@@ -164,6 +167,7 @@ Thread* forking = nullptr;
 int forked_at = 0;  // its place
 
 void before_fork() {
+  if (has_lock) return;
   lock.lock();
   forking = started.load(std::memory_order_relaxed) ? this_thread_if_any() : nullptr;
   device_lock();
@@ -171,12 +175,15 @@ void before_fork() {
 }
 
 void unlock_all() {
+  if (has_lock) return;
   thread_table_unlock();
   device_unlock();
   lock.unlock();
 }
 
 void after_fork_child() {
+  if (has_lock) return;
+  tool::forget_who_begins();
   if (!started.load(std::memory_order_relaxed)) return unlock_all();
   threads_forget_all_but(forking);
   keep_forget();
@@ -225,6 +232,7 @@ namespace {
 bool start() {
   const std::scoped_lock hold(lock);
   if (started.load(std::memory_order_relaxed)) return false;
+  has_lock = !weft_initialized();  // a ULT could leave its thread
   stats_start();
   const bool on_main = rt::kernel_tid() == getpid();
   if (weft_initialized() || (on_main && !front::may_adopt())) {
@@ -237,6 +245,7 @@ bool start() {
     if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
   }
   finish_apart();  // only now: it has the lock for which adopt_caller() would wait
+  has_lock = false;
   started.store(true, std::memory_order_release);
   return true;
 }

@@ -231,6 +231,12 @@ void start() {
   progress.store(kBegun, std::memory_order_release);
 }
 
+void forget_who_begins() {
+  if (begins_here) return;
+  int beginning = kBeginning;
+  progress.compare_exchange_strong(beginning, kNotBegun, std::memory_order_relaxed);
+}
+
 void forget_threads() { ending.store(0, std::memory_order_relaxed); }
 
 void threads_will_end(int count) { ending.fetch_add(count, std::memory_order_relaxed); }

@@ -76,8 +76,9 @@ inline bool there() { return __builtin_expect(wanted.bits.load(std::memory_order
 bool may_be();
 // The runtime has started: the tool is looked for, and begins. Context: the first thread, before it is made known.
 void start();
-// In a child of fork(): the others' threads are gone.
+// In a child of fork(): the others' threads are gone, and who has begun it, if that was one of them: it begins anew.
 void forget_threads();
+void forget_who_begins();
 // It is told that all ends, by whoever ends the process.
 void finish();
 // omp_control_tool().
