@@ -57,21 +57,6 @@ bool is_ours(pthread_t thread) noexcept { return identity_of(thread) != nullptr;
 
 bool is_calling(pthread_t thread) noexcept { return pthread_equal(thread, pthread_self()) != 0; }
 
-// The main thread sends its own process one that it has open: the kernel gives it that, before the call returns, whatever other threads there
-// are. Here it would take its lender, and that bring it later.
-bool takes_it_at_once(pid_t process, int signal) noexcept {
-  if (signal <= 0 || signal > SIGRTMAX || is_reserved(signal) || !klt_register_valid()) return false;
-  const Identity* identity = identity_of(pthread_self());
-  if (identity == nullptr || !identity->adopted || identity->tid != process || process != getpid()) return false;
-  return (identity->mask.load(std::memory_order_relaxed) & signal_bit(signal)) == 0;
-}
-
-int with_errno(int error) noexcept {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
-
 // As the C library sends it.
 siginfo_t queued(int signal, const sigval value) noexcept {
   siginfo_t info{};
@@ -81,6 +66,23 @@ siginfo_t queued(int signal, const sigval value) noexcept {
   info.si_uid = getuid();
   info.si_value = value;
   return info;
+}
+
+// The main thread sends its own process one that it has open: the kernel gives it that, before the call returns, whatever other threads there
+// are. Here it would take its lender, and that bring it later. False: it is none of these, and nothing is sent.
+bool sent_at_once(pid_t process, const siginfo_t& info, int& result) noexcept {
+  const int signal = info.si_signo;
+  if (signal <= 0 || signal > SIGRTMAX || is_reserved(signal) || !klt_register_valid()) return false;
+  const Identity* identity = identity_of(pthread_self());
+  if (identity == nullptr || !identity->adopted || identity->tid != process || process != getpid()) return false;
+  // On one KLT, and asked of the kernel: a handler may have blocked it. It comes as the mask of before comes back.
+  const uint64_t before = change_mask_here(SIG_SETMASK, ~signal_bit(SIGSYS));
+  const bool open = (before & signal_bit(signal)) == 0;
+  const int error = open ? queue_to_calling_klt(signal, &info) : 0;
+  change_mask_here(SIG_SETMASK, before);
+  result = error == 0 ? 0 : -1;
+  if (error != 0) errno = error;
+  return open;
 }
 
 // As the C library does it for another thread than the calling one.
@@ -147,16 +149,15 @@ int pthread_sigqueue(pthread_t thread, int signal, const sigval value) noexcept 
 }
 
 int kill(pid_t process, int signal) noexcept {
-  if (!takes_it_at_once(process, signal)) return next_kill_process.get()(process, signal);
   siginfo_t info = queued(signal, {});
   info.si_code = SI_USER;
-  return with_errno(queue_to_calling_klt(signal, &info));
+  int result = 0;
+  return sent_at_once(process, info, result) ? result : next_kill_process.get()(process, signal);
 }
 
 int sigqueue(pid_t process, int signal, const sigval value) noexcept {
-  if (!takes_it_at_once(process, signal)) return next_sigqueue_process.get()(process, signal, value);
-  const siginfo_t info = queued(signal, value);
-  return with_errno(queue_to_calling_klt(signal, &info));
+  int result = 0;
+  return sent_at_once(process, queued(signal, value), result) ? result : next_sigqueue_process.get()(process, signal, value);
 }
 
 int pthread_cancel(pthread_t thread) { return is_ours(thread) ? ENOTSUP : next_cancel.get()(thread); }

@@ -278,6 +278,10 @@ void overflow_noticed(const Unit* unit, const Stack& stack) noexcept {
   std::abort();
 }
 
+__attribute__((no_sanitize("address", "thread", "undefined"))) bool overflow_programs_handles(int signal) noexcept {
+  return is_handler(programs_of(signal).get());
+}
+
 void overflow_install() noexcept {
   if (installed.exchange(true)) return;
   const SignalsBlocked alone;

@@ -35,6 +35,9 @@ inline constexpr uint64_t kOverflowSignals = signal_bit(SIGSEGV) | signal_bit(SI
 // called. That it is ignored takes the place of ours, and ours that of that. `childs`: by a child of vfork(), whose alone it is. Async-signal-safe.
 int overflow_set_programs(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was, bool childs) noexcept;
 
+// Whether the program handles one of these, as far as can be told without its lock. Async-signal-safe.
+bool overflow_programs_handles(int signal) noexcept;
+
 // The kernel's sigaltstack(), not that of src/intercept/. Async-signal-safe.
 inline int alternate_stack(const stack_t* wanted, stack_t* was) noexcept {
   return static_cast<int>(syscall(SYS_sigaltstack, wanted, was));

@@ -17,6 +17,7 @@
 #include "os/cpu_yield.hpp"
 #include "os/kernel_tid.hpp"
 #include "os/kernel_timer.hpp"
+#include "os/overflow.hpp"
 #include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/identity.hpp"
@@ -355,7 +356,8 @@ WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, bool ults) 
   if (own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return;
   // In a call that lets it in the ULT may be waiting for just this one.
   const bool let_in = (signal_bit(signal) & identity.mask.load(std::memory_order_acquire)) != 0;
-  const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN;
+  const bool ours = (signal_bit(signal) & kOverflowSignals) != 0 && !overflow_programs_handles(signal);
+  const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN && !ours;
   if (!handled && !let_in) return act_by_default(identity, signal);
   deliver(identity, signal);
 }

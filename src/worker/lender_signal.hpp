@@ -71,8 +71,8 @@ void lender_settle(Identity& identity) noexcept;
 // A KLT is about to open these, as the kernel has a set, which are blocked there just now: what the process has been sent of them is passed on to
 // the main thread, if that has it open and is not here.
 void lender_pass_on(uint64_t opens) noexcept;
-// One that the process has been sent, and that this thread has been given to handle: true: the main thread has it open, and gets it. Of the numbers that
-// do not queue.
+// One that the process has been sent, and that this thread has been given to handle: true: the main thread has it open, and gets it. Of the
+// numbers that do not queue.
 bool lender_takes(const siginfo_t& info) noexcept;
 // In a forked child.
 void lender_pass_on_forget() noexcept;
