@@ -82,7 +82,8 @@ inline Worker* section_enter() noexcept {
   return worker;
 }
 
-// Lowers the guard. Afterwards the caller may be on another KLT, with another worker.
+// Lowers the guard. Afterwards the caller may be on another KLT, with another worker; or it does not come back: a handler of the program's that has
+// interrupted the section has left by a jump (worker/put_off_jump.hpp).
 [[gnu::always_inline]] inline void guard_leave(Worker* worker) noexcept {
   san::release(worker);
   static_cast<void>(worker);

@@ -67,7 +67,8 @@ void after_fork_in_parent() noexcept {
     loader_work_fork_ends();
     identity_fork_ends();
     gate_open(forking.running);
-    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend. But signals; see below.
+    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend. Signals are taken below; a jump that a
+    // handler has put off waits: later handlers of this fork have locks of their own.
     if (lowers) klt_register_store32<kKltGuard>(kGuardDown);
   }
   if (forking.self != nullptr) klt_has_forked(forking.self);

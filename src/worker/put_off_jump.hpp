@@ -8,6 +8,9 @@
 //   the mask is the ULT's from here on
 //   returns to what it has interrupted                                       goes on, and lowers its guard: jumps
 //
+// Not in a scope that is not to be left (NoPreemption): at its end. Where the guard goes down without a look at what is wanted, at the next look; a tick's
+// handler looks.
+//
 // A second one takes the place of the first. One that is made at once, out of all handlers, drops it.
 #pragma once
 
