@@ -6,8 +6,6 @@
 // others have a use for the core.
 #include <pthread.h>
 #include <sched.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +21,7 @@
 #include "os/clock.hpp"
 #include "os/kernel_tid.hpp"
 #include "os/membarrier.hpp"
+#include "os/scheduling.hpp"
 #include "os/service_thread.hpp"
 #include "os/topology.hpp"
 #include "worker/runtime.hpp"
@@ -44,8 +43,6 @@ constexpr uint64_t kAloneNs = 10'000'000;
 constexpr uint64_t kAwayNs = 50'000;
 // For so long that it is told who.
 constexpr uint64_t kLongAwayNs = 1'000'000;
-// The shortest that the kernel knows.
-constexpr uint64_t kSliceNs = 100'000;
 // From one look at a carrier that computes to the next, on average: at times the kernel gives an idle thread its turn at each tick.
 constexpr uint64_t kBetweenNs = 6'500'000;
 // From one look to the next, as long as hardly anybody blocks: no more workers than these are taken in such a time.
@@ -111,30 +108,16 @@ struct Scout {
   uint64_t pause = 0;                // after a look too soon, at a carrier that has been interrupted for it
 };
 
-// sched_setattr()'s, which not every C library has.
-struct SchedulingOfThread {
-  uint32_t size, policy;
-  uint64_t flags;
-  int32_t nice;
-  uint32_t priority;
-  uint64_t runtime, deadline, period;
-};
-
 // As any thread, but whoever runs as it wakes goes on.
 void make_calm() noexcept {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-// The policy needs no privilege; the way back does, or RLIMIT_NICE. With the shortest slice, which Linux 6.12 lets a thread
-// choose and earlier ones ignore, it waits 70 ms for its turn beside two busy threads instead of a second.
+// The policy needs no privilege; the way back does, or RLIMIT_NICE. With the shortest slice it waits 70 ms for its turn beside two busy threads
+// instead of a second.
 void make_idle() noexcept {
-  SchedulingOfThread scheduling{};
-  scheduling.size = sizeof scheduling;
-  scheduling.policy = SCHED_OTHER;
-  scheduling.nice = getpriority(PRIO_PROCESS, 0);
-  scheduling.runtime = kSliceNs;
-  syscall(SYS_sched_setattr, 0, &scheduling, 0);
+  have_short_slice();
   const sched_param none{};
   sched_setscheduler(0, SCHED_IDLE, &none);
 }

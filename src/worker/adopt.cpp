@@ -28,6 +28,7 @@
 #include "klt/own_signal.hpp"
 #include "os/clock.hpp"
 #include "os/kernel_tid.hpp"
+#include "os/scheduling.hpp"
 #include "worker/identity.hpp"
 #include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
@@ -54,6 +55,7 @@ struct Adoption {
 [[noreturn]] __attribute__((noinline, no_sanitize("address", "thread", "undefined"))) void stay_as_lender(
     void* adoption_arg, void*, void*, void*) noexcept {
   auto* adoption = static_cast<Adoption*>(adoption_arg);
+  have_short_slice();  // who is not back in time for the next signal of the process leaves that to any other thread
   adoption->left.store(kLeft, std::memory_order_release);
   lender_serve_adopted(adoption->identity);
 }
