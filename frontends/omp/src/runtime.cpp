@@ -172,10 +172,12 @@ void before_fork() {
   forking = started.load(std::memory_order_relaxed) ? this_thread_if_any() : nullptr;
   device_lock();
   thread_table_lock();
+  tool::fork_begins();
 }
 
 void unlock_all() {
   if (has_lock) return;
+  tool::fork_ends();
   thread_table_unlock();
   device_unlock();
   lock.unlock();
@@ -183,6 +185,7 @@ void unlock_all() {
 
 void after_fork_child() {
   if (has_lock) return;
+  tool::fork_ends_in_child();
   tool::forget_who_begins();
   if (!started.load(std::memory_order_relaxed)) return unlock_all();
   threads_forget_all_but(forking);

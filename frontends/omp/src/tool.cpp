@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <strings.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -10,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "arch/system_call.hpp"
 #include "export.hpp"
 #include "exported.hpp"
 #include "icv.hpp"
@@ -62,12 +65,28 @@ StartTool look_for_start() {
 std::atomic<bool> is_looked_for{false};
 std::atomic<StartTool> found_start{nullptr};
 
+// Who looks has a lock of the loader's, which a child that is forked meanwhile would find taken for ever: a fork waits for that, a second at most.
+std::atomic<int> looking{0};
+std::atomic<bool> forks{false};
+
+// Sequentially consistent, both here and where a fork begins: that sees us, or we see it.
+void begin_to_look() {
+  looking.fetch_add(1, std::memory_order_seq_cst);
+  while (forks.load(std::memory_order_seq_cst)) {
+    looking.fetch_sub(1, std::memory_order_relaxed);
+    while (forks.load(std::memory_order_relaxed)) rt::system_call(SYS_sched_yield, 0, 0, 0, 0);
+    looking.fetch_add(1, std::memory_order_seq_cst);
+  }
+}
+
 // By several threads where they come at once: who waits for the loader's lock has none of ours, for which the one that has that lock may
 // wait.
 StartTool start_of_process() {
   if (!is_looked_for.load(std::memory_order_acquire)) {
+    begin_to_look();
     found_start.store(look_for_start(), std::memory_order_relaxed);
     is_looked_for.store(true, std::memory_order_release);  // pairs with the acquire above
+    looking.fetch_sub(1, std::memory_order_release);
   }
   return found_start.load(std::memory_order_relaxed);
 }
@@ -229,6 +248,20 @@ void start() {
   begins_here = false;
   wanted.bits.fetch_and(found ? ~kNotAsked : 0, std::memory_order_relaxed);
   progress.store(kBegun, std::memory_order_release);
+}
+
+void fork_begins() {
+  constexpr int kMostMs = 1000;
+  const timespec while_somebody_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
+  forks.store(true, std::memory_order_seq_cst);
+  for (int ms = 0; ms < kMostMs && looking.load(std::memory_order_seq_cst) != 0; ++ms) {
+    rt::system_call(SYS_nanosleep, reinterpret_cast<long>(&while_somebody_looks), 0, 0, 0);
+  }
+}
+void fork_ends() { forks.store(false, std::memory_order_relaxed); }
+void fork_ends_in_child() {
+  looking.store(0, std::memory_order_relaxed);
+  fork_ends();
 }
 
 void forget_who_begins() {

@@ -76,6 +76,10 @@ inline bool there() { return __builtin_expect(wanted.bits.load(std::memory_order
 bool may_be();
 // The runtime has started: the tool is looked for, and begins. Context: the first thread, before it is made known.
 void start();
+// Round a fork: nobody looks for a tool meanwhile.
+void fork_begins();
+void fork_ends();
+void fork_ends_in_child();
 // In a child of fork(): the others' threads are gone, and who has begun it, if that was one of them: it begins anew.
 void forget_threads();
 void forget_who_begins();
