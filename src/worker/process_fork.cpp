@@ -67,14 +67,14 @@ void after_fork_in_parent() noexcept {
     loader_work_fork_ends();
     identity_fork_ends();
     gate_open(forking.running);
-    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend. Signals are taken below; a jump that a
-    // handler has put off waits: later handlers of this fork have locks of their own.
+    // What others have noted meanwhile is seen at the next leave: not here, where a ULT may not suspend. Signals are taken below, while this may
+    // not be left: later handlers of this fork have locks of their own.
     if (lowers) klt_register_store32<kKltGuard>(kGuardDown);
   }
   if (forking.self != nullptr) klt_has_forked(forking.self);
   runtime.setup.unlock();
-  allow_preemption();
   if (lowers) unit_signals_look();
+  allow_preemption();
 }
 
 void after_fork_in_child() noexcept {

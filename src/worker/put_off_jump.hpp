@@ -8,8 +8,8 @@
 //   the mask is the ULT's from here on
 //   returns to what it has interrupted                                       goes on, and lowers its guard: jumps
 //
-// Not in a scope that is not to be left (NoPreemption): at its end. Where the guard goes down without a look at what is wanted, at the next look; a tick's
-// handler looks.
+// Not in a scope that is not to be left (NoPreemption): at its end, or, after a fork, as it next lowers its guard. A tick's handler looks at its own
+// end.
 //
 // A second one takes the place of the first. One that is made at once, out of all handlers, drops it.
 #pragma once

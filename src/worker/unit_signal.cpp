@@ -278,17 +278,13 @@ int unit_signal_queue_plain(Identity& to, int signal) noexcept {
   return unit_signal_queue(to, info);
 }
 
-void unit_signals_bring() noexcept {
+void unit_signals_take() noexcept {
   const int error = errno;
   {
     const SignalsBlocked until_all_are_sent;
     take();
   }
   errno = error;
-}
-
-void unit_signals_take() noexcept {
-  unit_signals_bring();
   if (may_leave_asleep(klt_self())) make_jump();
 }
 

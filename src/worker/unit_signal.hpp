@@ -52,12 +52,12 @@ int unit_signal_queue_plain(Identity& to, int signal) noexcept;
 
 // ---- the ULT's side: the current one's, if it has any
 
-// Guard down, in no handler of ours: they come at once. May not return, where a handler has put a jump off (put_off_jump.hpp).
+// Guard down, in no handler of ours: they come at once. May not return, where a handler has put a jump off (put_off_jump.hpp), but in a scope that
+// is not to be left.
 void unit_signals_take() noexcept;
-// The same where the guard has gone down without a look at what is wanted. A jump waits for the next look.
-void unit_signals_bring() noexcept;
+// The same where the guard has gone down without a look at what is wanted.
 inline void unit_signals_look() noexcept {
-  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_bring();
+  if ((klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0) unit_signals_take();
 }
 // At the end of a handler of ours, guard down: a jump that a handler of the program's has put off, which had interrupted ours.
 void unit_signals_leave_handler() noexcept;
