@@ -254,7 +254,7 @@ void fork_begins() {
   constexpr int kMostMs = 1000;
   const timespec while_somebody_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
   forks.store(true, std::memory_order_seq_cst);
-  for (int ms = 0; ms < kMostMs && looking.load(std::memory_order_seq_cst) != 0; ++ms) {
+  for (int ms = 0; ms < kMostMs && looking.load(std::memory_order_seq_cst) > 0; ++ms) {
     rt::system_call(SYS_nanosleep, reinterpret_cast<long>(&while_somebody_looks), 0, 0, 0);
   }
 }
