@@ -33,6 +33,7 @@
 #include "os/signal_mask.hpp"
 #include "unit/unit.hpp"
 #include "worker/put_off_jump.hpp"
+#include "worker/signal_stack.hpp"
 
 using namespace weft::rt;
 
@@ -81,9 +82,7 @@ struct Look {
   ucontext_t* left;
 };
 
-bool is_on(const Stack* stack, uintptr_t address) noexcept {
-  return stack != nullptr && address >= reinterpret_cast<uintptr_t>(stack->low) && address <= reinterpret_cast<uintptr_t>(stack->top);
-}
+bool leads_to(const Stack* stack, const __jmp_buf_tag& target) noexcept { return stack != nullptr && is_on(*stack, jump_stack_pointer(target)); }
 
 // own: the ULT's stack, if it is known.
 [[gnu::noinline]] Look look(const __jmp_buf_tag& target, const Stack* own) noexcept {
@@ -91,7 +90,7 @@ bool is_on(const Stack* stack, uintptr_t address) noexcept {
   _Unwind_Backtrace(see, &search);
   if (search.others != 0) return {Jump::kWithinHandler, nullptr};
   // A switch may have been interrupted on another one's stack, with this ULT's identity already.
-  if (search.left == nullptr || (search.there < search.from && !is_on(own, search.there))) return {Jump::kOutOfNothing, nullptr};
+  if (search.left == nullptr || (search.there < search.from && !leads_to(own, target))) return {Jump::kOutOfNothing, nullptr};
   return {Jump::kOutOfAll, search.left};
 }
 
@@ -137,7 +136,7 @@ Unit* unit_here(const Identity* identity) noexcept {
 
 // The ULT is on that KLT, and in Weft.
 void put_off_here(Klt& klt, Identity& identity, const Unit& unit, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
-  if (!is_on(unit.stack, jump_stack_pointer(*target))) return;
+  if (!leads_to(unit.stack, *target)) return;
   const uint64_t mask = change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts();
   program_mask_note(klt, &identity, mask);
   klt.attention.fetch_or(attention::kSignals, std::memory_order_relaxed);
@@ -154,8 +153,7 @@ void give_up_section() noexcept {
 
 // On a lender, in the ULT's place: that waits, and is kept away.
 void put_off_on_lender(Identity& identity, const Unit& unit, __jmp_buf_tag* target, int value, ucontext_t& left) noexcept {
-  const uintptr_t there = jump_stack_pointer(*target);
-  if (!is_on(unit.stack, there) || there < reinterpret_cast<uintptr_t>(unit.context.sp)) return;
+  if (!leads_to(unit.stack, *target) || jump_stack_pointer(*target) < reinterpret_cast<uintptr_t>(unit.context.sp)) return;
   identity.mask.store(change_mask_here(SIG_SETMASK, ~uint64_t{0}) & counts(), std::memory_order_seq_cst);
   put_off(identity, target, value, left, ~uint64_t{0});
 }
@@ -208,6 +206,12 @@ bool is_on_programs_stack() noexcept {
   return klt_register_valid() && (stack.ss_flags & SS_DISABLE) == 0 && from_low < stack.ss_size;
 }
 
+[[noreturn]] void jump(Next<LongJump>& next, __jmp_buf_tag* target, int value) noexcept {
+  before_jump(target, value);
+  next.get()(target, value);
+  __builtin_unreachable();
+}
+
 }  // namespace
 
 // By other names here: the header's are marked as what they are, and may mean another one of these.
@@ -219,28 +223,11 @@ extern "C" {
 [[noreturn]] void weft_rt_siglongjmp(__jmp_buf_tag* target, int value) asm("siglongjmp");
 [[noreturn]] void weft_rt_longjmp_checked(__jmp_buf_tag* target, int value) asm("__longjmp_chk");
 
-void weft_rt_longjmp(__jmp_buf_tag* target, int value) {
-  before_jump(target, value);
-  next_longjmp.get()(target, value);
-  __builtin_unreachable();
-}
-
-void weft_rt_longjmp_too(__jmp_buf_tag* target, int value) {
-  before_jump(target, value);
-  next_longjmp_too.get()(target, value);
-  __builtin_unreachable();
-}
-
-void weft_rt_siglongjmp(__jmp_buf_tag* target, int value) {
-  before_jump(target, value);
-  next_siglongjmp.get()(target, value);
-  __builtin_unreachable();
-}
-
+void weft_rt_longjmp(__jmp_buf_tag* target, int value) { jump(next_longjmp, target, value); }
+void weft_rt_longjmp_too(__jmp_buf_tag* target, int value) { jump(next_longjmp_too, target, value); }
+void weft_rt_siglongjmp(__jmp_buf_tag* target, int value) { jump(next_siglongjmp, target, value); }
 void weft_rt_longjmp_checked(__jmp_buf_tag* target, int value) {
-  before_jump(target, value);
-  (is_on_programs_stack() ? next_siglongjmp : next_checked).get()(target, value);
-  __builtin_unreachable();
+  jump(is_on_programs_stack() ? next_siglongjmp : next_checked, target, value);
 }
 
 }  // extern "C"
