@@ -180,24 +180,22 @@ TEST_P(Blocking, ButNotForALockOfWefts) {
   attr.worker = weft_worker_get(0);
   attr.pinned = true;
   attr.preemption = WEFT_PREEMPTION_NONE;
-  std::atomic<bool> locks{false};
+  weft_unit_t first = nullptr;
   Call outside([&] {
     EXPECT_TRUE(ok(weft_blocking_begin()));
-    locks = true;
     EXPECT_TRUE(ok(weft_workers_set_active(workers())));
     weft_blocking_end();
   });
   Call waits([&] {
-    while (!locks) {
+    while (weft_unit_state(first) != WEFT_UNIT_READY && weft_unit_state(first) != WEFT_UNIT_TERMINATED) {
     }
-    std::this_thread::sleep_for(milliseconds(20));  // it has the lock by now, most often
     EXPECT_TRUE(ok(weft_workers_set_active(workers())));
   });
-  weft_unit_t first = outside.ult(&attr);
+  first = outside.ult(&attr);
   attr.blocking = WEFT_BLOCKING_UNAWARE;
   weft_unit_t second = waits.ult(&attr);
+  EXPECT_TRUE(ok(weft_free(&second)));  // it looks at the other one
   EXPECT_TRUE(ok(weft_free(&first)));
-  EXPECT_TRUE(ok(weft_free(&second)));
 }
 
 TEST_P(Blocking, AKindThatThereIsNot) {
