@@ -58,6 +58,19 @@ int make_mutex(bool recursive, ABT_mutex* out) noexcept {
 
 using namespace weft::abt;
 
+// For what abt.h has of this file in the program's own code.
+extern "C" {
+ABT_API_PUBLIC constinit ABTX_own ABTX_own_1{0, 0, weft_own_leave};
+}
+#ifndef WEFT_MUTEX_BY_CALLS
+namespace {
+[[gnu::constructor(101)]] void tell_programs() {
+  ABTX_own_1.words = weft_own_offset();
+  ABTX_own_1.room = UINTPTR_MAX - 64;
+}
+}  // namespace
+#endif
+
 int ABT_mutex_create(ABT_mutex* newmutex) { return make_mutex(false, newmutex); }
 
 int ABT_mutex_create_with_attr(ABT_mutex_attr attr, ABT_mutex* newmutex) {
