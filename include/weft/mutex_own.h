@@ -31,7 +31,7 @@ static inline int weft_own_unlock(weft_mutex_t* mutex) { return weft_mutex_unloc
 // Where weft_rt_own lies, from the thread pointer on: the same for all threads, so the compiler may keep it.
 static inline long weft_own_offset(void) {
   long offset;
-  __asm__("movq weft_rt_own@gottpoff(%%rip), %0" : "=r"(offset));
+  __asm__("mov{q weft_rt_own@gottpoff(%%rip), %0| %0, QWORD PTR weft_rt_own@gottpoff[rip]}" : "=r"(offset));
   return offset;
 }
 

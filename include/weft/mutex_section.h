@@ -29,43 +29,45 @@
  *
  * For who finds that a mutex is no worker's each instruction before the locked one counts: two workers that fight for it take
  * turns the more often, the longer it is free, or held. Hence the first look, at `state` or `held`. It need not be done anew for who
- * unlocks: he holds it. */
-#define WEFT_OWN_LOCK(mutex, own)                                 \
-  __asm__ goto(                                                   \
-      "cmpl $1024, (%0)\n\t"                                      \
-      "jb %l[elsewhere]\n\t"                                      \
-      "movl %k0, %%fs:(%1)\n\t"                                   \
-      "movl %%fs:4(%1), %%ecx\n\t"                                \
-      "cmpl %%ecx, (%0)\n\t"                                      \
-      "jne %l[missed]\n\t"                                        \
-      "cmpl $0, 4(%0)\n\t"                                        \
-      "jne %l[missed]\n\t"                                        \
-      "movl $1, 4(%0)\n\t"                                        \
-      "movl $0, %%fs:(%1)"                                        \
-      :                                                           \
-      : "r"(mutex), "r"(own)                                      \
-      : "rcx", "cc", "memory"                                     \
+ * unlocks: he holds it.
+ *
+ * Both syntaxes, since a program may be compiled for either. */
+#define WEFT_OWN_LOCK(mutex, own)                                             \
+  __asm__ goto(                                                               \
+      "cmp{l $1024, (%0)| DWORD PTR [%0], 1024}\n\t"                          \
+      "jb %l[elsewhere]\n\t"                                                  \
+      "mov{l %k0, %%fs:(%1)| DWORD PTR fs:[%1], %k0}\n\t"                     \
+      "mov{l %%fs:4(%1), %%ecx| ecx, DWORD PTR fs:[%1 + 4]}\n\t"              \
+      "cmp{l %%ecx, (%0)| DWORD PTR [%0], ecx}\n\t"                           \
+      "jne %l[missed]\n\t"                                                    \
+      "cmp{l $0, 4(%0)| DWORD PTR [%0 + 4], 0}\n\t"                           \
+      "jne %l[missed]\n\t"                                                    \
+      "mov{l $1, 4(%0)| DWORD PTR [%0 + 4], 1}\n\t"                           \
+      "mov{l $0, %%fs:(%1)| DWORD PTR fs:[%1], 0}"                            \
+      :                                                                       \
+      : "r"(mutex), "r"(own)                                                  \
+      : "rcx", "cc", "memory"                                                 \
       : missed, elsewhere)
 
 /* Then to `wanted` where others want something; who locks leaves that to his unlock. */
-#define WEFT_OWN_UNLOCK(mutex, own)                               \
-  __asm__ goto(                                                   \
-      "cmpl $1, 4(%0)\n\t"                                        \
-      "jne %l[elsewhere]\n\t"                                     \
-      "movl %k0, %%fs:(%1)\n\t"                                   \
-      "movl %%fs:4(%1), %%ecx\n\t"                                \
-      "cmpl %%ecx, (%0)\n\t"                                      \
-      "jne %l[missed]\n\t"                                        \
-      "movl $0, 4(%0)\n\t"                                        \
-      "movl $0, %%fs:(%1)\n\t"                                    \
-      "cmpl $0, %%gs:12\n\t"                                      \
-      "jne %l[wanted]"                                            \
-      :                                                           \
-      : "r"(mutex), "r"(own)                                      \
-      : "rcx", "cc", "memory"                                     \
+#define WEFT_OWN_UNLOCK(mutex, own)                                           \
+  __asm__ goto(                                                               \
+      "cmp{l $1, 4(%0)| DWORD PTR [%0 + 4], 1}\n\t"                           \
+      "jne %l[elsewhere]\n\t"                                                 \
+      "mov{l %k0, %%fs:(%1)| DWORD PTR fs:[%1], %k0}\n\t"                     \
+      "mov{l %%fs:4(%1), %%ecx| ecx, DWORD PTR fs:[%1 + 4]}\n\t"              \
+      "cmp{l %%ecx, (%0)| DWORD PTR [%0], ecx}\n\t"                           \
+      "jne %l[missed]\n\t"                                                    \
+      "mov{l $0, 4(%0)| DWORD PTR [%0 + 4], 0}\n\t"                           \
+      "mov{l $0, %%fs:(%1)| DWORD PTR fs:[%1], 0}\n\t"                        \
+      "cmp{l $0, %%gs:12| DWORD PTR gs:12, 0}\n\t"                            \
+      "jne %l[wanted]"                                                        \
+      :                                                                       \
+      : "r"(mutex), "r"(own)                                                  \
+      : "rcx", "cc", "memory"                                                 \
       : missed, elsewhere, wanted)
 
-#define WEFT_OWN_END(own) __asm__ volatile("movl $0, %%fs:(%0)" : : "r"(own) : "memory")
+#define WEFT_OWN_END(own) __asm__ volatile("mov{l $0, %%fs:(%0)| DWORD PTR fs:[%0], 0}" : : "r"(own) : "memory")
 
 #endif
 

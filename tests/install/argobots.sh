@@ -21,12 +21,12 @@ check "$SCRATCH/hello_abt"
 LD_LIBRARY_PATH=$tree/$LIBDIR check "$SCRATCH/hello_abt_plain"
 LD_LIBRARY_PATH=$tree/$LIBDIR/weft/omp check "$SCRATCH/hello_abt_plain"
 
-# Mutexes in the program's own code: however it is linked, and on a library that knows nothing of them.
+# Mutexes in the program's own code: however it is compiled and linked, and on a library that knows nothing of them.
 mkdir "$SCRATCH/other"
 "$CC" -shared -fPIC -Wl,-soname,libabt.so.1 "$source/other_library.c" -o "$SCRATCH/other/libabt.so.1"
-for kind in '-O2 -fPIE -pie' '-O2 -fno-pie -no-pie' '-O2 -fPIC -pie' '-O0 -fPIE -pie'; do
+for kind in '-O2 -fPIE -pie' '-O2 -fno-pie -no-pie' '-O2 -fPIC -pie' '-O2 -masm=intel' '-O0 -fPIE -pie'; do
   # shellcheck disable=SC2086
-  "$CC" -std=c11 $kind "$source/own_mutex.c" "${flags[@]}" -o "$SCRATCH/own_mutex"
+  "$CC" -std=c11 $kind -Wall -Wextra -Werror "$source/own_mutex.c" "${flags[@]}" -o "$SCRATCH/own_mutex"
   if [[ $kind == -O2* ]]; then
     nm -D "$SCRATCH/own_mutex" | grep -q ABTX_own_1 || fail "$kind: each lock is a call"
   fi
