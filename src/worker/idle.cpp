@@ -76,13 +76,15 @@ bool lanes_empty(Worker* self) noexcept {
   return empty;
 }
 
-// Opens the lanes of those that do not answer.
+// Opens the lanes of those that do not answer. Of each half, as the owner would: the next time is a whole search away. Not more than takes
+// some microseconds, which the owner waits if it comes to Weft meanwhile.
 void help_ourselves(Worker* self) noexcept {
+  constexpr uint32_t kLeast = 8, kMost = 128;
   for_each_other(self, [&](Worker* victim) {
     if (!victim->lane.has_private()) return;
     Klt* carrier = take_begin(victim);
     if (carrier == nullptr) return;  // in Weft right now: it sees our hunger itself
-    victim->lane.publish(self, 8);
+    victim->lane.publish(self, std::clamp(victim->lane.ring_length() / 2, kLeast, kMost));
     take_retract(victim, carrier);
   });
 }
