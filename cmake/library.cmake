@@ -77,6 +77,7 @@ function(weft_configure target hwloc)
   # A project in C alone knows no features of C++.
   target_compile_features(${target} PUBLIC $<$<BOOL:$<CXX_COMPILER_ID>>:cxx_std_20>)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:weft_flags>)
+  target_compile_definitions(${target} PRIVATE WEFT_LOCK_BY_CALLS)  # the functions themselves
 endfunction()
 
 # Builds that are for tests alone read these once. What a source file forgets to include is found in the release build, which reads them

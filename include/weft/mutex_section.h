@@ -16,6 +16,9 @@
 #define WEFT_MUTEX_BY_CALLS
 #endif
 
+/* In each place; what has the name of a function of the library is that elsewhere. */
+#define WEFT_OWN_INLINE extern __inline __attribute__((__gnu_inline__, __always_inline__, __artificial__))
+
 #ifndef WEFT_MUTEX_BY_CALLS
 
 /*      %fs:(own)            mutex: the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0

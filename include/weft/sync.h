@@ -244,4 +244,9 @@ WEFT_API int weft_once(weft_once_t* once, bool (*fn)(void* arg), void* arg);
 #ifdef __cplusplus
 }
 #endif
+
+#if defined(__OPTIMIZE__) && !defined(WEFT_LOCK_BY_CALLS) && !defined(__EDG__)
+#include "weft/mutex_own.h"
+#endif
+
 #endif  // WEFT_SYNC_H

@@ -374,4 +374,8 @@ int weft_mutex_unlock(weft_mutex_t* handle) {
   return unlock_with(mutex_of(handle), [](const Worker*) {});
 }
 
+int weft_own_call_lock(weft_mutex_t* mutex) __attribute__((nothrow, alias("weft_mutex_lock")));
+int weft_own_call_trylock(weft_mutex_t* mutex) __attribute__((nothrow, alias("weft_mutex_trylock")));
+int weft_own_call_unlock(weft_mutex_t* mutex) __attribute__((nothrow, alias("weft_mutex_unlock")));
+
 int weft_own_unlock_missed(weft_mutex_t* handle) { return unlock_with(mutex_of(handle), know_tag); }
