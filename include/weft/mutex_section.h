@@ -24,7 +24,8 @@
 /*      %fs:(own)            mutex: the section begins with "in this mutex" (guard_in()), and ends with 0. A mutex of which this is 0
  *                           belongs to no worker
  *      %fs:4(own)           tag: of the worker that the thread carries, or none
- *      %gs:12               attention: what others want. Only where the thread carries a worker
+ *      %gs:12               attention: what others want. Only where the thread carries a worker. 1 (attention::kHungry) is for who pushes
+ *                           units: it may stand there all the time
  *      0(mutex) state       4(mutex) held
  *
  * `own`: where weft_rt_own lies, from the thread pointer on. Each part goes to a label where it does not get on: `elsewhere` before the
@@ -63,7 +64,7 @@
       "jne %l[missed]\n\t"                                                    \
       "mov{l $0, 4(%0)| DWORD PTR [%0 + 4], 0}\n\t"                           \
       "mov{l $0, %%fs:(%1)| DWORD PTR fs:[%1], 0}\n\t"                        \
-      "cmp{l $0, %%gs:12| DWORD PTR gs:12, 0}\n\t"                            \
+      "test{l $-2, %%gs:12| DWORD PTR gs:12, -2}\n\t"                         \
       "jne %l[wanted]"                                                        \
       :                                                                       \
       : "r"(mutex), "r"(own)                                                  \

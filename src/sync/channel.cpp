@@ -273,7 +273,7 @@ int weft_channel_send(weft_channel_t channel, const void* element) {
   } else if (c.count() < c.capacity) {
     c.copy(c.add_slot(), element);
     is_done_with(c);
-    return guard_leave_ok(worker);
+    return guard_leave_unfed_ok(worker);
   }
   is_done_with(c);
   return leave_and(worker, c, any);
@@ -298,7 +298,7 @@ int weft_channel_receive(weft_channel_t channel, void* element) {
   c.copy(element, c.slot(0));
   drop_first(c);
   is_done_with(c);
-  return guard_leave_ok(worker);
+  return guard_leave_unfed_ok(worker);
 }
 
 int weft_channel_receive_until(weft_channel_t channel, void* element, uint64_t deadline) {

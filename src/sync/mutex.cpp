@@ -274,7 +274,7 @@ template <class F>
   if (is_biased(seen)) {
     if (!klt_register_valid()) return slow(mutex);
     Worker* worker = guard_try_enter_in(&mutex);
-    if (__builtin_expect(worker != nullptr && lock_own(worker, mutex), 1)) return guard_leave_ok(worker);
+    if (__builtin_expect(worker != nullptr && lock_own(worker, mutex), 1)) return guard_leave_unfed_ok(worker);
     return leave_and(worker, mutex, slow);
   }
   if (!take_free(mutex, seen)) return slow(mutex);
@@ -292,7 +292,7 @@ template <class F>
   Worker* worker = guard_try_enter_in(&mutex);
   if (__builtin_expect(worker == nullptr || !unlock_own(worker, mutex), 0)) return leave_and(worker, mutex, unlock_slow);
   met(worker);
-  return guard_leave_ok(worker);
+  return guard_leave_unfed_ok(worker);
 }
 
 }  // namespace

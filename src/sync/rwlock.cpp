@@ -223,7 +223,7 @@ template <bool leaves, class F>
   if ((lock.state.load(std::memory_order_relaxed) & kFlags) == kCounted && klt_register_valid()) {
     Worker* worker = guard_try_enter();
     if (__builtin_expect(worker != nullptr && count_reader<leaves, kFlags>(worker, lock.state, kCounted), 1)) {
-      return guard_leave_ok(worker);
+      return guard_leave_unfed_ok(worker);
     }
     return leave_and(worker, lock, otherwise);
   }

@@ -234,8 +234,21 @@ TEST_F(MutexOwn, LeavesTheGuardAsItWas) {
 // What others want of a worker is done at the latest when it is unlocked.
 TEST_F(MutexOwn, AnswersThoseWhoWantSomething) {
   mutex.lock();
+  weft::rt::klt_self()->attention.fetch_or(weft::rt::attention::kTimer);
+  mutex.unlock();
+  EXPECT_EQ(weft::rt::klt_self()->attention & weft::rt::attention::kTimer, 0u);
+}
+
+// Which may stand there all the time.
+TEST_F(MutexOwn, LeavesHungerToWhoPushes) {
+  mutex.lock();
   weft::rt::klt_self()->attention.fetch_or(weft::rt::attention::kHungry);
   mutex.unlock();
+  EXPECT_NE(weft::rt::klt_self()->attention & weft::rt::attention::kHungry, 0u);
+  EXPECT_TRUE(ok(weft_mutex_lock(mutex.native_handle())));
+  EXPECT_TRUE(ok((&weft_mutex_unlock)(mutex.native_handle())));
+  EXPECT_NE(weft::rt::klt_self()->attention & weft::rt::attention::kHungry, 0u);
+  weft_yield();
   EXPECT_EQ(weft::rt::klt_self()->attention & weft::rt::attention::kHungry, 0u);
 }
 
