@@ -391,7 +391,8 @@ WEFT_API int weft_worker_revive(weft_worker_t worker); // a joined one; otherwis
 // one when a unit on it next calls Weft, and before it starts or resumes one. -1: any CPU of the process. Errors: INVALID (also a CPU that the process may not use).
 WEFT_API int weft_worker_bind(weft_worker_t worker, int cpu);
 WEFT_API int weft_worker_cpu(weft_worker_t worker);    // -1: not bound
-// Replaces the main scheduler; the old one is left to its owner. Units stay in their pools.
+// Replaces the main scheduler; the old one is left to its owner. Units stay in their pools; those of default pools that are not pinned may
+// be run by any worker that has one.
 // The caller goes on under the new one, with its first pool as home.
 // Context: ULT on that worker. Errors: INVALID, STATE (another caller, or the scheduler is in use).
 WEFT_API int weft_worker_set_sched(weft_worker_t worker, weft_sched_t sched);

@@ -77,9 +77,11 @@ bool lives_elsewhere(const Worker* worker, const Unit* unit) noexcept {
   return (unit_is(unit, flag::kFront) || unit->homed.load(std::memory_order_relaxed)) && pool != &worker->lane && pool != worker->home;
 }
 
-// It has to leave though the ring is empty: others wait elsewhere, it was migrated, or its worker is to get another scheduler, or is called.
+// It has to leave though the ring is empty: others wait elsewhere, it was migrated, or its worker is to get another scheduler, to stop, or
+// is called.
 bool has_to_leave(Worker* worker, const Unit* unit) noexcept {
   return worker->new_sched.load(std::memory_order_relaxed) != nullptr || bell_calls(worker) ||
+         worker->sched->exit.load(std::memory_order_relaxed) ||
          worker->suspended.load(std::memory_order_relaxed) ||
          (unit->requests.load(std::memory_order_relaxed) & kMoveRequest) != 0 || lives_elsewhere(worker, unit) ||
          other_pools_have_some(worker);

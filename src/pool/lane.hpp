@@ -159,6 +159,7 @@ struct Lane final : Pool {
   }
 
   // What others may run may have come into the ring though its tail is where it was.
+  void is_barren() noexcept { barren_tail.store(ring_tail.load(std::memory_order_relaxed), std::memory_order_relaxed); }
   [[gnu::always_inline]] void no_longer_barren() noexcept {
     if (__builtin_expect(barren_tail.load(std::memory_order_relaxed) != ring_tail.load(std::memory_order_relaxed), 1)) return;
     barren_tail.store(ring_head.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);

@@ -57,7 +57,7 @@ bool shall_stop_or_change(Worker* worker) noexcept {
 
 bool has_orders(Worker* worker) noexcept {
   return shall_stop_or_change(worker) ||
-         worker->dispatch_first != nullptr || worker->lane.listing.load(std::memory_order_relaxed) ||
+         worker->dispatch_first != nullptr || worker->lane.listing.load(std::memory_order_relaxed) || has_strays(worker) ||
          (klt_self()->attention.load(std::memory_order_relaxed) & attention::kDeferred) != 0 ||
          bell_calls(worker);
 }

@@ -104,6 +104,7 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   set_consumer(worker, sched, true);
   if (sched->packing != nullptr) worker->home->begins(worker, true);
   note_suspension(worker);
+  if (worker->ring == nullptr) leave_lane(worker);
   packing_changed();
 }
 
@@ -125,12 +126,13 @@ Unit* next_unit(Worker* worker) noexcept {
       adopt_new_sched(worker);
     }
     if (__builtin_expect(worker->lane.listing.load(std::memory_order_relaxed), 0)) worker->lane.make_listed(worker);
+    if (__builtin_expect(has_strays(worker), 0)) leave_lane(worker);
     // Units that end on this stack do not give it back. Here it is as good as empty, and the ring's fast way
     // comes by every 64th time.
     if (__builtin_expect(!stack_intact(*worker->sched_stack), 0)) overflow_noticed(nullptr, *worker->sched_stack);
     if (__builtin_expect(bell_calls(worker), 0)) bell_answer(worker);
     Sched* sched = worker->sched;
-    if (sched->user) return nullptr;
+    if (sched->user || sched->exit.load(std::memory_order_acquire)) return nullptr;
     timers_look(worker);
     const bool suspended = is_suspended(worker);
     if (__builtin_expect(suspended != worker->parked, 0)) note_suspension(worker);
@@ -184,7 +186,6 @@ void worker_stopped_on_base(void* worker_arg, void*) noexcept {
   self->worker.store(nullptr, std::memory_order_relaxed);
   worker->carrier.store(nullptr, std::memory_order_release);
   self->take.store(Take::kNone, std::memory_order_release);
-  worker->state.store(WorkerState::kStopping, std::memory_order_relaxed);  // its lane is for nobody any more
   wake_joiners(self, worker->joiners.exchange(kNoMoreJoiners, std::memory_order_acquire));
   worker->state.store(WorkerState::kStopped, std::memory_order_release);
   runtime.active.fetch_sub(1, std::memory_order_relaxed);

@@ -38,6 +38,13 @@ bool others_may_run(const Unit* unit) noexcept;
 void note_suspension(Worker* worker) noexcept;
 // Gives a unit that is ready, and in no pool, to somebody else. False: nobody else may run it.
 bool hand_on(Worker* worker, Unit* unit) noexcept;
+// Its scheduler does not look into its lane, or it stops: what lies there and has to go nowhere else goes to others. Units whose pool the lane is
+// stay.
+void leave_lane(Worker* worker) noexcept;
+// Whoever sent it something there did not know yet.
+inline bool has_strays(const Worker* worker) noexcept {
+  return worker->ring == nullptr && !worker->lane.is_listed() && worker->lane.has_inbox();
+}
 // Gives away what it can, and returns what remains: the next unit that only this worker may run, or null.
 Unit* pick_suspended(Worker* worker, Sched* sched) noexcept;
 // Whether there is anything for pick_suspended() to do.

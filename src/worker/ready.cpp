@@ -105,6 +105,31 @@ bool hand_on(Worker* worker, Unit* unit) noexcept {
   return true;
 }
 
+void leave_lane(Worker* worker) noexcept {
+  Lane& lane = worker->lane;
+  if (lane.is_listed() || !lane.has_unit()) return;
+  const auto goes = [worker](Unit* unit) {
+    Pool* pool = required_pool(unit);
+    if (pool != nullptr && pool->lane_owner == worker) return false;
+    if (pool != nullptr) {
+      push_and_wake(worker, pool, unit);
+    } else {
+      make_ready(nullptr, unit);  // as from outside: into the shared part of a lane, where it is seen even if that worker stops just now
+    }
+    return true;
+  };
+  if (lane.has_inbox()) lane.drain_inbox();
+  lane.take_some(lane.ring_head.load(std::memory_order_relaxed), goes);
+  lane.is_barren();  // else the others would look for units here for ever
+  if (worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) return;
+  // Of what is shared others take what they want as long as there is the worker.
+  for (uint32_t left = lane.shared_count.load(std::memory_order_relaxed); left > 0; --left) {
+    Unit* unit = lane.pop_shared();
+    if (unit == nullptr) break;
+    if (!goes(unit)) lane.push_shared(unit);
+  }
+}
+
 void send_to(Worker* worker, Unit* unit, Worker* to) noexcept {
   if (to == worker || required_pool(unit) != nullptr || !others_may_run(unit)) return push_ready_private(worker, unit);
   to->lane.push_inbox(unit);

@@ -28,6 +28,7 @@
 #include "worker/exceptions.hpp"
 #include "worker/finish.hpp"
 #include "worker/identity.hpp"
+#include "worker/packing.hpp"
 #include "worker/pool_hold.hpp"
 #include "worker/runtime.hpp"
 #include "worker/tasklet.hpp"
@@ -294,7 +295,11 @@ constexpr uint64_t kPlainMask =
     if (__builtin_expect(unit == nullptr, 0)) unit = next_unit(worker);
     if (__builtin_expect(unit == nullptr, 0)) {
       if (worker->sched->user) run_user_main(worker);
-      if (worker_may_stop(worker)) stopped_action_tail(klt_self(), worker);
+      if (worker_may_stop(worker)) {
+        worker->state.store(WorkerState::kStopping, std::memory_order_relaxed);  // its lane is for nobody any more
+        leave_lane(worker);
+        stopped_action_tail(klt_self(), worker);
+      }
       continue;
     }
     dispatch(worker, unit);

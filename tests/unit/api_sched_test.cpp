@@ -453,6 +453,65 @@ TEST_P(ApiSched, ASchedulerHasOneUser) {
   EXPECT_TRUE(fails(WEFT_ERR_STATE, weft_worker_set_sched(weft_worker_self(), side.sched)));
 }
 
+// ---- what a worker has stolen, when it has another scheduler or ends
+
+class Stolen : public OneWorkerTest {
+ protected:
+  void SetUp() override {
+    OneWorkerTest::SetUp();
+    ASSERT_TRUE(ok(weft_worker_create(nullptr, &thief)));
+    yields = call.ult();
+    while (!is_there) {
+    }  // nobody else than the thief may run it
+  }
+  void TearDown() override {
+    done = true;
+    EXPECT_TRUE(ok(weft_free(&yields)));  // somebody runs it
+    OneWorkerTest::TearDown();
+  }
+  // In a ULT there, with the stolen one in the ring.
+  void do_there(std::function<void()> f) {
+    weft_unit_attr_t attr = default_attr();
+    attr.worker = thief;
+    attr.pinned = true;
+    std::atomic<bool> over = false;
+    Call last([&] {
+      f();
+      over = true;
+    });
+    weft_unit_t unit = last.ult(&attr);
+    while (!over) {
+    }  // as before: it is not to come back by itself
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+
+  weft_worker_t thief = nullptr;
+  weft_unit_t yields = nullptr;
+  std::atomic<bool> is_there = false, done = false;
+  Call call{[this] {
+    while (!done) {
+      is_there = is_there || weft_worker_self() == thief;
+      weft_yield();
+    }
+  }};
+};
+
+TEST_F(Stolen, GoesOnWhereTheSchedulerIsReplaced) {
+  weft_pool_t pool = nullptr;
+  weft_sched_t sched = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &pool, &sched)));
+  do_there([&] { EXPECT_TRUE(ok(weft_worker_set_sched(thief, sched))); });
+  EXPECT_TRUE(ok(weft_worker_free(&thief)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
+TEST_F(Stolen, GoesOnWhereTheWorkerEndsAtOnce) {
+  do_there([&] { EXPECT_TRUE(ok(weft_sched_exit(weft_worker_sched(thief)))); });
+  EXPECT_TRUE(ok(weft_worker_free(&thief)));
+}
+
 // ---- BASIC over several pools, of which the first is the worker's lane or another one
 
 class BasicTurns : public OneWorkerTest, public testing::WithParamInterface<bool> {
