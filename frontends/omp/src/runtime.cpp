@@ -211,7 +211,7 @@ void after_fork_child() {
   tool::forget_threads();
   // Of a kernel thread's the core has stayed behind. It is met again, with another core; but inside a region, which goes on
   // alone.
-  if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget(forking);
+  if (forking != nullptr && !weft_initialized() && forking->member->outer == nullptr) thread_forget_in_child(forking);
 }
 
 // When it is loaded the process has one thread, as a rule. Later on, a fork may have passed by what is registered only then.

@@ -53,6 +53,7 @@ thread_local constinit struct {
 std::mutex table_lock;
 int numbers_used = 1;      // 0 is the main thread's, which may know that before anybody has met us
 bool main_is_met = false;
+int forkers_number = -1;   // in a child: of who has forked, until it is met again, as the main thread; clang's programs remember theirs
 // Numbers that were given back, the lowest first: tables of the program's are indexed with them.
 using Numbers = std::priority_queue<int, std::vector<int>, std::greater<>>;
 Numbers& numbers_free() {
@@ -61,6 +62,7 @@ Numbers& numbers_free() {
 }
 
 int number_acquire(bool main) {
+  if (main && forkers_number >= 0) return std::exchange(forkers_number, -1);
   if (main && !std::exchange(main_is_met, true)) return kNumberOfMain;
   if (Numbers& free = numbers_free(); !free.empty()) {
     const int number = free.top();
@@ -192,7 +194,12 @@ void thread_release(Thread* thread) {
   blocks_drain(*thread);
   known_epoch.fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock hold(table_lock);
-  numbers_free().push(thread->gtid);
+  if (thread->gtid != forkers_number) numbers_free().push(thread->gtid);
+}
+
+void thread_forget_in_child(Thread* thread) {
+  forkers_number = thread->gtid;
+  thread_forget(thread);
 }
 
 void thread_forget(Thread* thread) {

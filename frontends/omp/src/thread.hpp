@@ -11,6 +11,8 @@ Thread* thread_create(bool main = false);
 void thread_release(Thread* thread);
 // A root ends, or has ended: with what its regions have kept.
 void thread_forget(Thread* thread);
+// The same of who has forked, in the child: its number is kept for it.
+void thread_forget_in_child(Thread* thread);
 // The calling ULT, one of ours, is this thread from now on.
 void thread_is(Thread* thread);
 // And from now on it is none any more.

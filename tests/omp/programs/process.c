@@ -199,6 +199,22 @@ static void bare_child(void) {
   CHECK(status_of(child) == 7);
 }
 
+/* clang's program asks for its thread's number once, where the function begins: it is the same in the child. */
+static void* fork_between(void* none) {
+  (void)none;
+  const pid_t pid = fork();
+  for (int i = 0; i < 3; ++i) {
+    int come = 0;
+#pragma omp parallel num_threads(3) reduction(+ : come)
+    come++;
+    if (pid == 0 && come != 3) _exit(1);
+    CHECK(come == 3);
+  }
+  if (pid == 0) _exit(0);
+  CHECK(status_of(pid) == 0);
+  return NULL;
+}
+
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "--end") == 0) {
     end_by(argv[2]);
@@ -216,6 +232,7 @@ int main(int argc, char** argv) {
   children_of_threads(5);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, children_of_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
+  CHECK(pthread_create(&thread, NULL, fork_between, NULL) == 0 && pthread_join(thread, NULL) == 0);
   children();
   ends(argv[0]);
   CHECK(region(4) == 4);
