@@ -60,10 +60,21 @@ void note_if_refused(int error, const char* what) {
 // A program that is over by then, as many are that scripts call, has no use for it.
 constexpr timespec kNotAtOnce{.tv_sec = 0, .tv_nsec = 5'000'000};
 
-void* finish(void*) {
-  nanosleep(&kNotAtOnce, nullptr);
+// Where each thread is preempted, one may soon be that is in dlopen(), and has what a thread needs to begin. If all workers wait for that one,
+// in the kernel, with all signals blocked, nobody else can begin what would notice.
+bool is_wanted_at_once() {
+  weft_preemption_info_t preemption;
+  return weft_preemption_info(&preemption) == WEFT_OK && preemption.mode == WEFT_PREEMPTION_ON;
+}
+
+void begin_to_notice() {
   note_if_refused(front::begin_awareness(settings_before), "blocks in the kernel keeps its worker");
   about_to_finish.store(false, std::memory_order_relaxed);
+}
+
+void* finish(void*) {
+  nanosleep(&kNotAtOnce, nullptr);
+  begin_to_notice();
   return nullptr;
 }
 
@@ -75,10 +86,10 @@ void finish_apart() {
   settings_before = front::blocking_settings_made();
   const rt::SignalsBlocked scope;
   pthread_t thread;
-  if (pthread_create(&thread, nullptr, finish, nullptr) == 0) {
+  if (!is_wanted_at_once() && pthread_create(&thread, nullptr, finish, nullptr) == 0) {
     pthread_detach(thread);
   } else {
-    finish(nullptr);
+    begin_to_notice();
   }
 }
 
