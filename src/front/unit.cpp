@@ -170,6 +170,8 @@ int free_here(weft_unit_t* handle, weft_unit_t null, int (*otherwise)(weft_unit_
   return free_at_once(handle, null, ended, instead);
 }
 
+void units_make_ahead(unsigned n) { unit_make_ahead(n); }
+
 int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
                 weft_unit_t* unit) {
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;

@@ -294,6 +294,8 @@ struct UnitCache {
   void spill() noexcept;
 };
 
+// Has so many descriptors made for whoever wants some next: else their pages are touched as units are created. As far as there is memory.
+void unit_make_ahead(unsigned n) noexcept;
 // For threads without a worker.
 Unit* unit_acquire_global() noexcept;
 // Whoever next takes units from what all share calls that, once: in a section, or inside the gate. Null: nobody does.

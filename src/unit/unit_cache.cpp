@@ -171,6 +171,17 @@ void UnitCache::drain() noexcept {
   count = 0;
 }
 
+void unit_make_ahead(unsigned n) noexcept {
+  const unsigned node = current_node();
+  std::scoped_lock hold(lock);
+  for (unsigned made = 0; made < n;) {
+    Unit* chunk = make_chunk(node);
+    if (chunk == nullptr) return;
+    made += chunk_length(chunk);
+    push_chunk(node, chunk, chunk_length(chunk));
+  }
+}
+
 Unit* unit_acquire_global() noexcept {
   tell();
   const unsigned node = current_node();

@@ -23,6 +23,9 @@ namespace {
 
 constinit std::mutex setup;
 
+// Programs create units as soon as they have initialised Argobots, which has such memory by then.
+constexpr unsigned kUnitsAhead = 256;
+
 int start() noexcept {
   const Environment environment = read_environment();
   weft_options_t options{};
@@ -33,6 +36,7 @@ int start() noexcept {
   restart_pool_ids();
   forget_stack_dump();
   if (const int error = front::initialize(&options); error != WEFT_OK) return from_core(error);
+  front::units_make_ahead(kUnitsAhead);
   int error = set_places(std::exchange(state.environment.affinity, nullptr));
   if (error == ABT_SUCCESS) error = start_primary();
   if (error != ABT_SUCCESS) static_cast<void>(front::finalize());
