@@ -294,7 +294,7 @@ struct UnitCache {
   void spill() noexcept;
 };
 
-// Has so many descriptors made for whoever wants some next: else their pages are touched as units are created. As far as there is memory.
+// Has descriptors made until there have been so many, of one slab: else their pages are touched as units are created. As far as there is memory.
 void unit_make_ahead(unsigned n) noexcept;
 // For threads without a worker.
 Unit* unit_acquire_global() noexcept;

@@ -174,10 +174,14 @@ void UnitCache::drain() noexcept {
 void unit_make_ahead(unsigned n) noexcept {
   const unsigned node = current_node();
   std::scoped_lock hold(lock);
-  for (unsigned made = 0; made < n;) {
+  const auto lacks = [&] {
+    const Slab* slab = stocks[node].slab;
+    const unsigned made = slab != nullptr ? slab->made.load(std::memory_order_relaxed) : 0;
+    return slab == nullptr || (made < n && made < slab->end);
+  };
+  while (lacks()) {
     Unit* chunk = make_chunk(node);
     if (chunk == nullptr) return;
-    made += chunk_length(chunk);
     push_chunk(node, chunk, chunk_length(chunk));
   }
 }

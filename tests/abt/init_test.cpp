@@ -1,4 +1,8 @@
 // ABT_init, ABT_finalize, ABT_initialized.
+#include <unistd.h>
+
+#include <fstream>
+
 #include "support/abt_units.hpp"
 
 namespace {
@@ -117,6 +121,28 @@ TEST(AbtInit, SharesTheCore) {
   EXPECT_TRUE(abt_ok(ABT_finalize()));
   in_ult([&] { ++theirs; });
   EXPECT_EQ(theirs, 2);
+  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+// What it has made ahead, for units to come, is there the next time.
+TEST(AbtInit, TakesNoMoreMemoryEachTimeBesideWeft) {
+  const auto resident = [] {
+    std::ifstream statm("/proc/self/statm");
+    long total = 0;
+    long pages = 0;
+    statm >> total >> pages;
+    return pages * getpagesize();
+  };
+  weft_options_t options{};
+  options.workers = 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  long before = 0;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+    ASSERT_TRUE(abt_ok(ABT_finalize()));
+    if (i == 10) before = resident();
+  }
+  EXPECT_LT(resident() - before, 8 << 20);  // 300 times 256 descriptors are 14 MiB
   EXPECT_TRUE(ok(weft_finalize()));
 }
 
