@@ -110,8 +110,9 @@ inline void section_leave(Worker* worker) noexcept {
   return 0;
 }
 
-// The same where nothing was pushed: hunger, which may stand there all the time, is left to who pushes, as by an owner that computes
-// (worker/README.md). A mutex of one worker takes 5 ns so beside a worker that sleeps, and else 13.
+// The same where nothing was pushed since the guard went up: hunger, which may stand there all the time, is left to who pushes, as by an owner that
+// computes (worker/README.md). Not behind a switch: the unit that has left may lie in the ring since then. A mutex of one worker takes 5 ns so
+// beside a worker that sleeps, and else 13.
 [[gnu::always_inline]] inline int guard_leave_unfed_ok(Worker* worker) noexcept {
   san::release(worker);
   static_cast<void>(worker);

@@ -138,7 +138,7 @@ int weft_cond_wait(weft_cond_t* cond, weft_mutex_t* mutex) {
   if (!klt_register_valid()) return any(cond_of(cond));
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr || !wait_here(worker, cond_of(cond), m), 0)) return leave_and(worker, cond_of(cond), any);
-  if (__builtin_expect(lock_biased(worker, m, m.state.load(std::memory_order_relaxed)), 1)) return guard_leave_unfed_ok(worker);  // W5
+  if (__builtin_expect(lock_biased(worker, m, m.state.load(std::memory_order_relaxed)), 1)) return guard_leave_ok(worker);  // W5
   return leave_and(worker, m, [mutex](Mutex&) { return weft_mutex_lock(mutex); });
 }
 
