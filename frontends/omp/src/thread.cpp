@@ -278,7 +278,7 @@ void threads_forget_all_but(Thread* keep) {
     thread.untold = {};
     thread.runs_next = false;
     thread.next = nullptr;
-    numbers_free().push(i);
+    if (i != forkers_number) numbers_free().push(i);
   }
 }
 
