@@ -158,8 +158,9 @@ struct Lane final : Pool {
     in->slot.store(number, std::memory_order_relaxed);
   }
 
+  // Nobody else may run what is in the ring.
+  void set_barren() noexcept { barren_tail.store(ring_tail.load(std::memory_order_relaxed), std::memory_order_relaxed); }
   // What others may run may have come into the ring though its tail is where it was.
-  void is_barren() noexcept { barren_tail.store(ring_tail.load(std::memory_order_relaxed), std::memory_order_relaxed); }
   [[gnu::always_inline]] void no_longer_barren() noexcept {
     if (__builtin_expect(barren_tail.load(std::memory_order_relaxed) != ring_tail.load(std::memory_order_relaxed), 1)) return;
     barren_tail.store(ring_head.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);

@@ -333,6 +333,7 @@ void idle_user(Worker* worker, Sched* sched) noexcept {
   for (const uint64_t end = end_of_spin(worker, now);; now = now_ns()) {
     rest_if_closed(klt_self());
     timers_poll_all(worker, now);
+    if (has_strays(worker)) leave_lane(worker);  // nobody comes to next_unit() here
     if (has_orders(worker) || !own_pools_empty(sched)) return;
     if (now >= end) break;
     cpu_pause();

@@ -120,7 +120,7 @@ void leave_lane(Worker* worker) noexcept {
   };
   if (lane.has_inbox()) lane.drain_inbox();
   lane.take_some(lane.ring_head.load(std::memory_order_relaxed), goes);
-  lane.is_barren();  // else the others would look for units here for ever
+  lane.set_barren();  // else the others would look for units here for ever
   if (worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) return;
   // Of what is shared others take what they want as long as there is the worker.
   for (uint32_t left = lane.shared_count.load(std::memory_order_relaxed); left > 0; --left) {
