@@ -74,7 +74,7 @@ bool other_pools_have_some(const Worker* worker) noexcept {
 // It goes to a pool that does not lie in the ring: those that wait there come before it. The ring is the worker's.
 bool lives_elsewhere(const Worker* worker, const Unit* unit) noexcept {
   const Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  return (unit_is(unit, flag::kFront) || unit->homed.load(std::memory_order_relaxed)) && pool != &worker->lane && pool != worker->home;
+  return (unit_is(unit, flag::kFront) || unit->homed.load(std::memory_order_relaxed)) && pool != &worker->lane && pool != worker->home();
 }
 
 // It has to leave though the ring is empty: others wait elsewhere, it was migrated, or its worker is to get another scheduler, to stop, or

@@ -24,7 +24,7 @@ inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_
 [[gnu::always_inline]] inline void goes_on(Worker* worker, const Unit* unit) noexcept {
   if (__builtin_expect(!unit_is(unit, flag::kFront), 1)) return;
   Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  if (pool != worker->home) wake_to_finish(worker, pool);
+  if (pool != worker->home()) wake_to_finish(worker, pool);
 }
 
 // The end of a direct switch: the caller has been resumed, by whatever KLT.

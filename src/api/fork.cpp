@@ -47,7 +47,7 @@ bool pop_from_lane(Worker* worker, weft_fork_t* fork) noexcept {
   if (worker == nullptr) return;
   if (push_into_lane(worker, fork)) return guard_leave(worker);
   Unit* current = klt_current();
-  if (current != nullptr && !unit_is(current, flag::kTasklet) && worker->home != &worker->lane) {
+  if (current != nullptr && !unit_is(current, flag::kTasklet) && worker->home() != &worker->lane) {
     weft_unit_t unit = nullptr;
     guard_leave(worker);
     const auto run = [](void* arg) { fork_unit_main(arg); };

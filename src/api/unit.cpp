@@ -18,8 +18,8 @@ constexpr size_t kAddressSpace = size_t{1} << 47;
 
 Pool* home_for(Worker* worker, const weft_unit_attr_t& attr) noexcept {
   if (attr.pool != nullptr) return from_handle(attr.pool);
-  if (attr.worker != nullptr) return from_handle(attr.worker)->home;
-  if (worker != nullptr) return worker->home;
+  if (attr.worker != nullptr) return from_handle(attr.worker)->home();
+  if (worker != nullptr) return worker->home();
   return foreign_home();
 }
 

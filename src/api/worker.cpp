@@ -74,9 +74,9 @@ Pool* foreign_home() noexcept {
   for (unsigned i = 0; i < slots; ++i) {
     Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
     if (worker == nullptr || worker->suspended.load(std::memory_order_relaxed)) continue;
-    if (worker->home == &worker->lane) return &worker->lane;
+    if (worker->home() == &worker->lane) return &worker->lane;
   }
-  return runtime.workers[0].load(std::memory_order_acquire)->home;
+  return runtime.workers[0].load(std::memory_order_acquire)->home();
 }
 
 }  // namespace weft::rt
@@ -181,7 +181,7 @@ weft_sched_t weft_worker_sched(weft_worker_t handle) {
 
 weft_pool_t weft_worker_pool(weft_worker_t handle) {
   Worker* worker = live_worker(handle);
-  return worker != nullptr ? to_handle(worker->home) : nullptr;
+  return worker != nullptr ? to_handle(worker->home()) : nullptr;
 }
 
 weft_worker_t weft_worker_self(void) {

@@ -58,7 +58,7 @@ uint16_t flags_for(const UnitWish& wish) noexcept {
 
 // First in, first out, also with what others have pushed.
 void take_inbox_first(Worker* worker, const Pool* pool) noexcept {
-  if (worker == nullptr || worker->ring == nullptr || pool != worker->home) return;
+  if (worker == nullptr || worker->ring == nullptr || pool != worker->home()) return;
   if (worker->lane.has_inbox()) worker->lane.drain_inbox();
 }
 
@@ -117,7 +117,7 @@ template <bool kTasklet>
   Worker* worker = guard_try_enter();
   if (__builtin_expect(worker == nullptr, 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   Lane& lane = worker->lane;
-  const bool usual = worker->ring != nullptr && worker->home == from_handle(pool) && worker->units.head != nullptr &&
+  const bool usual = worker->ring != nullptr && worker->home() == from_handle(pool) && worker->units.head != nullptr &&
                      !lane.ring_full() && !lane.has_inbox();
   if (__builtin_expect(!usual, 0)) {
     return create_elsewhere<kTasklet>(pool, fn, arg, out, otherwise);

@@ -60,7 +60,7 @@ inline void mark_if_direct(Unit* unit) noexcept {
     return worker->ring != nullptr && !unit_is(host, flag::kFront) && host->pool.load(std::memory_order_relaxed) == &worker->lane;
   }
   return ways == (flag::kDirect | flag::kFront) && worker->ring != nullptr &&
-         unit->pool.load(std::memory_order_relaxed) == worker->home;
+         unit->pool.load(std::memory_order_relaxed) == worker->home();
 }
 
 // Who is to run is noted before the stacks are changed: then nothing but the context is left to do.

@@ -117,7 +117,7 @@ bool end_values_of_identity(Unit* unit) noexcept {
   const Unit* self = worker != nullptr ? klt_current() : nullptr;
   const bool waits = worker == nullptr || (self != nullptr && !unit_is(self, flag::kTasklet | flag::kInPlace));
   // Its own pool may be gone.
-  unit->pool.store(worker != nullptr ? worker->home : foreign_home(), std::memory_order_relaxed);
+  unit->pool.store(worker != nullptr ? worker->home() : foreign_home(), std::memory_order_relaxed);
   if (!waits) unit->flags.set(flag::kDetached);
   section_leave(worker);
   const weft_unit_t handle = to_handle(unit);

@@ -490,8 +490,8 @@ void wake_for_pool(Worker* worker, Pool* pool) noexcept {
     if (owner->lane.has_inbox()) wake_worker(owner);
     if (owner->lane.has_shared()) {
       wake_sleepers(1);
-      // A suspended one gives it to somebody.
-      if (!owner->sched->steals_lanes || owner->suspended.load(std::memory_order_seq_cst)) wake_worker(owner);
+      // Its owner, if it is none of them: a suspended one gives it to somebody.
+      if (owner->asleep.load(std::memory_order_seq_cst) == Sleep::kAsleep) wake_worker(owner);
     }
     return;
   }

@@ -93,16 +93,17 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   }
   worker->sched = sched;
   worker->preempt.by_priority.store(goes_by_priority(sched), std::memory_order_relaxed);
-  worker->home = sched->pools[0];
-  const bool in_lane = worker->home == &worker->lane || (sched->patient && worker->home->settle(worker));
+  Pool* const home = sched->pools[0];
+  worker->home_pool.store(home, std::memory_order_relaxed);
+  const bool in_lane = home == &worker->lane || (sched->patient && home->settle(worker));
   if (in_lane) worker->lane.allow_woken();
   worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
   worker->ring_first = ring_may_come_first(sched) && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);
-  worker->lane.open_forks(worker->home == &worker->lane);
+  worker->lane.open_forks(home == &worker->lane);
   sched->worker.store(worker, std::memory_order_release);
   set_consumer(worker, sched, true);
-  if (sched->packing != nullptr) worker->home->begins(worker, true);
+  if (sched->packing != nullptr) home->begins(worker, true);
   note_suspension(worker);
   if (worker->ring == nullptr) leave_lane(worker);
   packing_changed();

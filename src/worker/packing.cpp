@@ -86,7 +86,7 @@ void packing_changed() noexcept {
 
 void note_suspension(Worker* worker) noexcept {
   worker->parked = is_suspended(worker);
-  const bool home_in_lane = worker->home->lane_owner == worker;
+  const bool home_in_lane = worker->home()->lane_owner == worker;
   worker->ring_first = !worker->parked && ring_may_come_first(worker->sched) && home_in_lane;
   worker->direct = !worker->parked && worker->parent == nullptr && worker->ring != nullptr;
   worker->swept_tail = worker->lane.ring_head.load(std::memory_order_relaxed);

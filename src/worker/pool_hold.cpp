@@ -37,12 +37,16 @@ std::atomic<const Pool*>* PoolHold::free_place() noexcept {
   }
 }
 
-void pool_delete(Pool* pool) noexcept {
+void wait_for_pool_holds(const Pool* pool) noexcept {
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
   for (unsigned i = 0; i < slots; ++i) {
     if (const Worker* worker = runtime.workers[i].load(std::memory_order_acquire)) wait_for(worker->holds, pool);
   }
   for (const Place& each : places) wait_for(each.pool, pool);
+}
+
+void pool_delete(Pool* pool) noexcept {
+  wait_for_pool_holds(pool);
   delete pool;
 }
 

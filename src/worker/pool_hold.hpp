@@ -3,6 +3,9 @@
 //
 // A pusher stores what it holds before it pushes, and clears that with a release after its last look. Whoever frees the
 // pool because of anything that the unit did comes after the push, and so sees the first store or a later one.
+//
+// A lane has no such order of things: its worker may stop because of anything. Who pushes there what any lane will do for
+// looks at the worker once more when it holds the lane; who stops looks at the holds when its state says so: two full fences.
 #pragma once
 
 #include <atomic>
@@ -30,6 +33,8 @@ class PoolHold {
   std::atomic<const Pool*>* const place_;
 };
 
+// Until nobody looks at it who did when it was called. Any thread; no lock is held, nor the pool by the caller.
+void wait_for_pool_holds(const Pool* pool) noexcept;
 // Deletes the pool, which nobody pushes into any more, once nobody looks at it. Any thread; no lock is held.
 void pool_delete(Pool* pool) noexcept;
 // In a forked child: of the parent's other threads nobody does.

@@ -44,19 +44,35 @@ void push_in_order(Worker* worker, Unit* unit) noexcept {
   worker->lane.push_private(unit);
 }
 
-// A foreign thread has no lane: it uses the workers' in turn.
-Lane* some_lane() noexcept {
+// Its lane is where units of any lane may go.
+bool takes_any(const Worker* worker) noexcept {
+  // Acquire, pairs with the release in worker_start(): its record may have been another's before.
+  return worker->state.load(std::memory_order_acquire) == WorkerState::kActive && worker->home() == &worker->lane &&
+         !worker->lane.is_listed() && !worker->suspended.load(std::memory_order_relaxed);
+}
+
+// Calls push(lane) with the lane of a worker that cannot stop before that has returned. False: that one takes none.
+template <class F>
+bool push_if_it_takes_any(Worker* worker, Worker* to, F&& push) noexcept {
+  if (!takes_any(to)) return false;
+  const PoolHold hold(worker, &to->lane);
+  // Full fence, pairs with the one of leave_lane(): it sees the hold, or we see that it stops.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!takes_any(to)) return false;
+  push(to->lane);
+  return true;
+}
+
+// A foreign thread has no lane: it uses the workers' in turn. False: none takes it.
+template <class F>
+bool push_into_some_lane(Worker* worker, F&& push) noexcept {
   const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
   const unsigned first = runtime.next_lane.fetch_add(1, std::memory_order_relaxed);
   for (unsigned i = 0; i < slots; ++i) {
-    Worker* worker = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
-    if (worker != nullptr && worker->home == &worker->lane && !worker->lane.is_listed() &&
-        !worker->suspended.load(std::memory_order_relaxed) &&
-        worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) {
-      return &worker->lane;
-    }
+    Worker* to = runtime.workers[(first + i) % slots].load(std::memory_order_acquire);
+    if (to != nullptr && push_if_it_takes_any(worker, to, push)) return true;
   }
-  return nullptr;
+  return false;
 }
 
 }  // namespace
@@ -97,16 +113,18 @@ bool hand_on(Worker* worker, Unit* unit) noexcept {
     push_and_wake(worker, pool, unit);
     return true;
   }
-  Lane* lane = some_lane();
-  if (lane == nullptr) return false;
   // Behind what is ready there, and not into its shared part, where it would wait until that worker is idle.
-  lane->push_inbox(unit);
-  wake_worker(lane->lane_owner);
-  return true;
+  return push_into_some_lane(worker, [unit](Lane& lane) {
+    lane.push_inbox(unit);
+    wake_worker(lane.lane_owner);
+  });
 }
 
 void leave_lane(Worker* worker) noexcept {
   Lane& lane = worker->lane;
+  // Full fence, pairs with the one of push_if_it_takes_any(): who pushes still is waited for.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  wait_for_pool_holds(&lane);
   if (lane.is_listed() || !lane.has_unit()) return;
   const auto goes = [worker](Unit* unit) {
     Pool* pool = required_pool(unit);
@@ -114,7 +132,7 @@ void leave_lane(Worker* worker) noexcept {
     if (pool != nullptr) {
       push_and_wake(worker, pool, unit);
     } else {
-      make_ready(nullptr, unit);  // as from outside: into the shared part of a lane, where it is seen even if that worker stops just now
+      make_ready(nullptr, unit);  // as from outside: into the shared part of a lane, where whoever is idle finds it
     }
     return true;
   };
@@ -131,21 +149,13 @@ void leave_lane(Worker* worker) noexcept {
 }
 
 void send_to(Worker* worker, Unit* unit, Worker* to) noexcept {
-  if (to == worker || required_pool(unit) != nullptr || !others_may_run(unit)) return push_ready_private(worker, unit);
-  to->lane.push_inbox(unit);
-  wake_worker(to);
+  const bool goes = to != worker && required_pool(unit) == nullptr && others_may_run(unit) &&
+                    push_if_it_takes_any(worker, to, [unit](Lane& lane) {
+                      lane.push_inbox(unit);
+                      wake_worker(lane.lane_owner);
+                    });
+  if (!goes) push_ready_private(worker, unit);
 }
-
-namespace {
-
-// Its lane is where units of any lane may go.
-bool takes_any(const Worker* worker) noexcept {
-  return worker->home == &worker->lane && worker->ring != nullptr && !worker->lane.is_listed() &&
-         !worker->suspended.load(std::memory_order_relaxed) &&
-         worker->state.load(std::memory_order_relaxed) == WorkerState::kActive;
-}
-
-}  // namespace
 
 // Whoever is idle steals. But one that always has somebody to run, who only spins, is never idle, and keeps its two while another
 // has six: each of these has a third of the time, and whoever waits for it waits for three times as long. Lengths of others' rings
@@ -210,8 +220,12 @@ void make_ready(Worker* worker, Unit* unit) noexcept {
     return;  // who is hungry has set our attention
   }
   if (pool == nullptr) {
-    pool = some_lane();
-    if (pool == nullptr) pool = unit->pool.load(std::memory_order_relaxed);
+    const bool went = push_into_some_lane(worker, [=](Lane& lane) {
+      lane.push(worker, unit);
+      wake_for_pool(worker, &lane);
+    });
+    if (went) return;
+    pool = unit->pool.load(std::memory_order_relaxed);
   }
   push_and_wake(worker, pool, unit);
 }

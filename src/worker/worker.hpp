@@ -152,7 +152,7 @@ struct alignas(64) Worker {
   bool ring_first = false;         // sched is built in, this one's lane is its first pool, others have no turns
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
-  Pool* home = nullptr;            // where units created here go: the scheduler's first pool
+  std::atomic<Pool*> home_pool{nullptr};  // where units created here go: the scheduler's first pool
   Lane* ring = nullptr;            // its lane, if that is its home and private: units created here go into the ring
   FpEnvironment fp;                // of schedulers, and of all units that have none of their own: who has one leaves this behind
   FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
@@ -187,6 +187,7 @@ struct alignas(64) Worker {
   // Shall run only what no other worker may: packing.hpp. Written under runtime.setup, and by its last carrier.
   std::atomic<bool> suspended{false};
 
+  Pool* home() const noexcept { return home_pool.load(std::memory_order_relaxed); }
   Stack* parent_or_sched_stack() const noexcept {
     return parent != nullptr ? parent_stack : sched_stack;
   }

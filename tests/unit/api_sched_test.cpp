@@ -1,6 +1,9 @@
 // Schedulers: every built-in kind, user-defined, stacked, replaced.
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/runtime_fixture.hpp"
@@ -510,6 +513,32 @@ TEST_F(Stolen, GoesOnWhereTheSchedulerIsReplaced) {
 TEST_F(Stolen, GoesOnWhereTheWorkerEndsAtOnce) {
   do_there([&] { EXPECT_TRUE(ok(weft_sched_exit(weft_worker_sched(thief)))); });
   EXPECT_TRUE(ok(weft_worker_free(&thief)));
+}
+
+// ---- what comes from outside while workers come and go
+
+TEST_F(OneWorkerTest, NothingFromOutsideIsLostWithAWorkerThatStopsJustThen) {
+  constexpr int kThreads = 2, kWorkers = 100;
+  std::atomic<bool> over = false;
+  std::atomic<int> made = 0, ran = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      while (!over) {
+        EXPECT_TRUE(ok(weft_ult_create([](void* arg) { ++*static_cast<std::atomic<int>*>(arg); }, &ran, nullptr, nullptr)));
+        for (const int n = ++made; ran < n - 100 && !over;) std::this_thread::yield();
+      }
+    });
+  }
+  for (int i = 0; i < kWorkers; ++i) {
+    weft_worker_t worker = nullptr;
+    ASSERT_TRUE(ok(weft_worker_create(nullptr, &worker)));
+    for (const int n = ran; ran < n + 50;) weft_yield();
+    EXPECT_TRUE(ok(weft_worker_free(&worker)));
+  }
+  over = true;
+  for (std::thread& each : threads) each.join();
+  while (ran < made) weft_yield();
 }
 
 // ---- BASIC over several pools, of which the first is the worker's lane or another one
