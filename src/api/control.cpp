@@ -34,7 +34,7 @@ namespace {
 
 void yield_to_action(Worker* worker, Unit* unit, void* target) {
   yield_action(worker, unit, nullptr);
-  dispatch_next(worker, static_cast<Unit*>(target));
+  dispatch_next(worker, static_cast<Unit*>(target), unit);
 }
 
 // Uses up a resume that came first. An exchange: a resumer that still finds the old token leaves it at that,
@@ -128,7 +128,7 @@ namespace {
     const bool may = (unit_attributes(unit) & (flag::kDirect | flag::kFront)) == flag::kDirect;
     if (may && yield_straight(worker, unit)) return;
     obey_cancellation(worker, unit);
-    bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit);
+    bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit) || unit_is(unit, flag::kWatched);
     if (!leave) {
       timers_look(worker);  // the scheduler, which would look, does not get its turn
       leave = !nothing_else_ready(worker);

@@ -158,7 +158,7 @@ WEFT_API void stand_in_free(weft_unit_t unit);
 
 using rt::UnitEvent;
 // What watched units do is told to this function: worker/watch.hpp. Null: to nobody.
-WEFT_API void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_worker_t worker));
+WEFT_API void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_unit_t by, weft_worker_t worker));
 WEFT_API void watch_self();  // the calling unit too is watched from now on
 struct WaitView {
   const char* kind;    // "mutex", as in dumps
@@ -166,8 +166,10 @@ struct WaitView {
   const void* object;  // null: none
 };
 WEFT_API WaitView wait_of(weft_unit_t unit);
-// Who runs what runs on the worker, as a scheduler does: null: its main scheduler. In a watcher.
-WEFT_API weft_unit_t scheduling_unit(weft_worker_t worker, unsigned* depth);
+// How many ULTs are below what runs on the worker, which run it as schedulers do. In a watcher.
+WEFT_API unsigned scheduling_depth(weft_worker_t worker);
+// The ULT that runs others as a scheduler does, if the caller is what it does for that: a pool's function, a watcher, the end of a unit. Else null.
+WEFT_API weft_unit_t scheduling_self();
 
 // ---- switching. The unit to go to is in no pool, and is fresh or ready; see weft_pool_pop().
 

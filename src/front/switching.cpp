@@ -29,12 +29,12 @@ namespace {
 
 void yield_to_chosen(Worker* worker, Unit* unit, void* to) {
   yield_action(worker, unit, nullptr);
-  dispatch_next(worker, static_cast<Unit*>(to));
+  dispatch_next(worker, static_cast<Unit*>(to), unit);
 }
 
 void suspend_to_chosen(Worker* worker, Unit* unit, void* to) {
   suspend_action(worker, unit, nullptr);
-  dispatch_next(worker, static_cast<Unit*>(to));
+  dispatch_next(worker, static_cast<Unit*>(to), unit);
 }
 
 // On its joiner's stack a unit cannot end without its joiner going on: it is ready until `to` has left, and ends then.
@@ -115,7 +115,7 @@ namespace {
 void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64_t context) noexcept {
   WEFT_CHECK(is_ult(unit));
   if (how == Leave::kExit && !is_guest(unit)) {
-    dispatch_next(worker, target);
+    dispatch_next(worker, target, unit);
     exit_unit(worker, unit);
   }
   note_context(unit, context);

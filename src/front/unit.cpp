@@ -279,7 +279,7 @@ bool stack_of(weft_unit_t handle, void** low, size_t* size) {
 size_t default_stack_size() { return stack_options().default_size; }
 bool stacks_are_guarded() { return stack_options().guard != GuardKind::kNone; }
 
-void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_worker_t worker)) {
+void set_watcher(void (*watcher)(weft_unit_t unit, UnitEvent event, weft_unit_t by, weft_worker_t worker)) {
   set_unit_watcher(watcher);
 }
 
@@ -325,10 +325,14 @@ WaitView wait_of(weft_unit_t handle) {
   return {wait_kind_name(kind), static_cast<unsigned>(kind), unit->wait_object};
 }
 
-weft_unit_t scheduling_unit(weft_worker_t handle, unsigned* depth) {
-  const Worker* worker = from_handle(handle);
-  *depth = worker->depth;
-  return to_handle(worker->scheduling);
+unsigned scheduling_depth(weft_worker_t worker) { return from_handle(worker)->depth; }
+
+weft_unit_t scheduling_self() {
+  Worker* worker = guard_enter();
+  if (worker == nullptr) return nullptr;
+  Unit* const unit = klt_current() == nullptr ? worker->scheduling : nullptr;
+  guard_leave(worker);
+  return to_handle(unit);
 }
 
 weft_unit_t stand_in_create(weft_pool_t pool) {

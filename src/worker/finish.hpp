@@ -40,8 +40,9 @@ void retire_stack(Worker* worker, const Unit* unit, Stack* stack) noexcept;
 // The end of a front-end's detached unit, by its scheduler.
 void drop_front_unit(Unit* unit) noexcept;
 
-// Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more.
-WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
+// Ends a unit: gives back its stack, tells its joiner. Guard up; nothing runs on its stack any more. `ran`: it did; else its joiner does not go on in its
+// place.
+WEFT_HOT void finish_unit(Worker* worker, Unit* unit, bool ran = true) noexcept {
   watch_unit(worker, unit, UnitEvent::kFinish);
   if (Stack* stack = unit->stack; stack != nullptr && !unit_is(unit, flag::kStackKept)) {
     unit->stack = nullptr;
@@ -58,9 +59,9 @@ WEFT_HOT void finish_unit(Worker* worker, Unit* unit) noexcept {
     return;
   }
   // Acquire-release: what the unit has done is seen by its joiner; the joiner's waiter is seen by us.
-  // From here on the unit may be gone.
+  // From here on the unit may be gone, unless its joiner is a ULT that waits.
   const uintptr_t joiner = unit->joiner.exchange(kJoinDone, std::memory_order_acq_rel);
-  if (__builtin_expect(joiner > kJoinTaken, 0)) waiter_wake_joiner(worker, reinterpret_cast<Waiter*>(joiner));
+  if (__builtin_expect(joiner > kJoinTaken, 0)) waiter_wake_joiner(worker, reinterpret_cast<Waiter*>(joiner), ran ? unit : nullptr);
 }
 
 }  // namespace weft::rt

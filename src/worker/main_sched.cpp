@@ -122,6 +122,7 @@ Unit* next_unit(Worker* worker) noexcept {
     if (Unit* unit = worker->dispatch_first) {
       worker->dispatch_first = nullptr;
       if (!is_suspended(worker) || !hand_on(worker, unit)) return unit;
+      worker->named = {};
     }
     if (__builtin_expect(worker->new_sched.load(std::memory_order_relaxed) != nullptr, 0)) {
       adopt_new_sched(worker);

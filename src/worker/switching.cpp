@@ -185,6 +185,7 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
 
 // Of a unit that has just been picked. True: it does not run here and now.
 [[gnu::noinline]] bool obey_requests(Worker* worker, Unit* unit) noexcept {
+  worker->named = {};
   const uint8_t requests = unit->requests.load(std::memory_order_acquire);
   if ((requests & kAwayRequest) != 0) {
     push_ready_private(worker, unit);
@@ -197,7 +198,7 @@ void before_resume(Worker* worker, Unit* unit) noexcept {
     watch_unit(worker, unit, UnitEvent::kCancel);
     unit->flags.clear(flag::kWatched);
     unit_transition(unit, UnitState::kRunning);
-    finish_unit(worker, unit);
+    finish_unit(worker, unit, false);
     return true;
   }
   if ((requests & kMoveRequest) == 0) return false;

@@ -142,13 +142,15 @@ bool goes_on_here(const Worker* worker, const Unit* unit) noexcept {
 
 }  // namespace
 
-void waiter_wake_joiner(Worker* worker, Waiter* waiter) noexcept {
+void waiter_wake_joiner(Worker* worker, Waiter* waiter, Unit* ended) noexcept {
   Unit* unit = waiter->unit;
-  if (unit == nullptr || !goes_on_here(worker, unit)) return waiter_wake(worker, waiter);
+  if (ended == nullptr || unit == nullptr || !goes_on_here(worker, unit)) return waiter_wake(worker, waiter);
   // As above.
   if (waiter->state.exchange(Waiter::kWoken, std::memory_order_acq_rel) != Waiter::kParked) return;
+  if (unit_is(unit, flag::kWatched)) worker->named = {unit, ended};
+  watch_unit(worker, unit, UnitEvent::kResume);
   unit_transition(unit, UnitState::kReady);
-  dispatch_next(worker, unit);
+  dispatch_next(worker, unit, ended);
 }
 
 void WakeList::add(Waiter* waiter) noexcept {

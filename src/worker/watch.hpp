@@ -7,9 +7,10 @@
 
 namespace weft::rt {
 
-// worker: where it happens; null: on a foreign thread. Called before others can have the unit, without a current
+// by: who does it: the unit that runs there, or has named this one as its successor; null: a main scheduler, or a thread. worker: where it happens; null:
+// on a foreign thread. Called before others can have the unit, without a current
 // unit; of kSuspend maybe with the lock of the object held that the unit waits for.
-using UnitWatcher = void (*)(weft_unit_t unit, UnitEvent event, weft_worker_t worker);
+using UnitWatcher = void (*)(weft_unit_t unit, UnitEvent event, weft_unit_t by, weft_worker_t worker);
 void set_unit_watcher(UnitWatcher watcher) noexcept;
 
 void tell_watcher(Worker* worker, Unit* unit, UnitEvent event) noexcept;

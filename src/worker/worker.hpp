@@ -149,6 +149,10 @@ struct alignas(64) Worker {
   Unit* scheduling = nullptr;      // the ULT that runs what runs now, as a scheduler does; null: the main scheduler
   unsigned depth = 0;              // how many such ULTs there are below it
   Unit* dispatch_first = nullptr;  // what the next carrier starts with
+  struct Named {
+    const Unit* unit;
+    Unit* by;
+  } named{};  // dispatch_first, if it is watched, until it runs or goes elsewhere
   bool ring_first = false;         // sched is built in, this one's lane is its first pool, others have no turns
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
@@ -374,8 +378,9 @@ void wake_to_finish(Worker* worker, Pool* pool) noexcept;
 void idle_suspended(Worker* worker, Sched* sched) noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
-// That unit comes next. One that was to come already, because only this KLT may run it, goes back to its pool.
-void dispatch_next(Worker* worker, Unit* unit) noexcept;
+// That unit comes next, as `by` has it, which leaves or has ended. One that was to come already, because only this KLT may run it, goes back to
+// its pool.
+void dispatch_next(Worker* worker, Unit* unit, Unit* by) noexcept;
 // Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit
 // that it has found on the way, or null. `sched` is the one whose pools count.
 Unit* idle_wait(Worker* worker, Sched* sched, bool spin) noexcept;

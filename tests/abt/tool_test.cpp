@@ -126,6 +126,65 @@ TEST_F(AbtTool, TheLifeOfAUlt) {
   }
 }
 
+// Who resumes one, runs one as a scheduler does, or gives it its place: by that one's handle, and not the main scheduler's.
+TEST_F(AbtTool, WhoDoesIt) {
+  Log log;
+  const Attached attached(log);
+  ABT_thread self, resumer = ABT_THREAD_NULL, unnamed = ABT_THREAD_NULL, made = ABT_THREAD_NULL;
+  ASSERT_TRUE(abt_ok(ABT_self_get_thread(&self)));
+  AbtCall suspends([] { EXPECT_TRUE(abt_ok(ABT_self_suspend())); });
+  ABT_thread handle = suspends.thread(main_pool());
+  const ABT_thread thread = handle;
+  EXPECT_TRUE(abt_wait_until([&] { return state_of(thread) == ABT_THREAD_STATE_BLOCKED; }));
+  AbtCall child([] {});
+  AbtCall resumes([&] {
+    EXPECT_TRUE(abt_ok(ABT_thread_resume(thread)));
+    EXPECT_TRUE(abt_ok(ABT_thread_create_to(main_pool(), &AbtCall::run, &child, ABT_THREAD_ATTR_NULL, &made)));
+  });
+  AbtCall unnamed_one([&] { EXPECT_TRUE(abt_ok(ABT_self_get_thread(&unnamed))); });
+  AbtCall schedules([&] {
+    EXPECT_TRUE(abt_ok(ABT_self_get_thread(&resumer)));
+    EXPECT_TRUE(abt_ok(ABT_thread_create(main_pool(), &AbtCall::run, &unnamed_one, ABT_THREAD_ATTR_NULL, nullptr)));
+    for (ABT_thread popped = ABT_THREAD_NULL;;) {
+      EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(main_pool(), &popped)));
+      if (popped == ABT_THREAD_NULL) return;
+      if (popped == self) {
+        EXPECT_TRUE(abt_ok(ABT_pool_push_thread(main_pool(), popped)));
+      } else {
+        EXPECT_TRUE(abt_ok(ABT_self_schedule(popped, ABT_POOL_NULL)));
+        return AbtCall::run(&resumes);
+      }
+    }
+  });
+  ABT_thread scheduler = schedules.thread(main_pool());
+  EXPECT_TRUE(abt_ok(ABT_thread_join(scheduler)));
+  EXPECT_TRUE(abt_ok(ABT_thread_join(made)));
+  EXPECT_TRUE(abt_ok(ABT_thread_join(thread)));
+  const auto caller = [&log](ABT_thread of, uint64_t event) {
+    const std::vector<Seen>& seen = log.of[of];
+    const auto found = std::find_if(seen.rbegin(), seen.rend(), [=](const Seen& each) { return each.event == event; });
+    return found != seen.rend() ? found->caller : nullptr;
+  };
+  EXPECT_EQ(caller(thread, kResume), scheduler);
+  EXPECT_EQ(caller(made, kRun), scheduler);
+  EXPECT_EQ(caller(unnamed, kRun), scheduler);
+  EXPECT_EQ(caller(unnamed, kFree), scheduler);
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&scheduler)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&made)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&handle)));
+}
+
+// Whether or not there is anybody else to run.
+TEST_F(AbtTool, OfEveryYield) {
+  Log log;
+  const Attached attached(log);
+  ABT_thread self;
+  ASSERT_TRUE(abt_ok(ABT_self_get_thread(&self)));
+  EXPECT_TRUE(abt_ok(ABT_self_yield()));
+  EXPECT_TRUE(abt_ok(ABT_self_yield()));
+  EXPECT_EQ(log.events(self), (Events{kYield, kRun, kYield, kRun}));
+}
+
 TEST_F(AbtTool, OfUnnamedAndCancelledOnes) {
   Log log;
   const Attached attached(log);

@@ -402,7 +402,7 @@ TEST_F(Front, AWorkerThatSleepsIsToldToFinish) {
 TEST_F(Front, WatchersAreToldOfWatchedUnits) {
   static std::vector<front::UnitEvent> events;
   events.clear();
-  front::set_watcher([](weft_unit_t, front::UnitEvent event, weft_worker_t worker) {
+  front::set_watcher([](weft_unit_t, front::UnitEvent event, weft_unit_t, weft_worker_t worker) {
     EXPECT_EQ(worker, weft_worker_get(0));
     EXPECT_EQ(weft_self(), nullptr);
     events.push_back(event);

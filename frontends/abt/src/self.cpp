@@ -18,7 +18,8 @@ int self_unit(ABT_thread* thread) noexcept {
     *thread = to_abt(unit);
     return ABT_SUCCESS;
   }
-  const weft_unit_t unit = stand_in_of(mine);
+  const weft_unit_t scheduling = front::scheduling_self();
+  const weft_unit_t unit = scheduling != nullptr ? scheduling : stand_in_of(mine);
   if (unit == nullptr) return ABT_ERR_MEM;
   *thread = to_abt(unit);
   return ABT_SUCCESS;

@@ -110,22 +110,19 @@ void add_wait(ABT_tool_context_opaque& context, UnitEvent event, weft_unit_t uni
 }
 
 // The core's watcher.
-void watcher(weft_unit_t unit, UnitEvent event, weft_worker_t worker) {
+void watcher(weft_unit_t unit, UnitEvent event, weft_unit_t by, weft_worker_t worker) {
   const uint64_t bit = abt_event(event);
   if ((wanted.load(std::memory_order_relaxed) & bit) == 0) return;
   ABT_tool_context_opaque context = empty_context(bit);
   auto* xstream = worker != nullptr ? static_cast<Xstream*>(worker_front(worker)) : nullptr;
   ABT_thread caller = to_abt(unit);
-  unsigned depth = 0;
-  if (worker != nullptr && (event == UnitEvent::kRun || event == UnitEvent::kResume)) {
-    weft_unit_t by = scheduling_unit(worker, &depth);
+  if (worker == nullptr) {
+    caller = ABT_THREAD_NULL;
+  } else if (event == UnitEvent::kRun || event == UnitEvent::kResume) {
     if (by == nullptr && xstream != nullptr) by = stand_in_of(xstream);
     caller = or_null(by);
-  } else if (worker != nullptr) {
-    static_cast<void>(scheduling_unit(worker, &depth));
-  } else {
-    caller = ABT_THREAD_NULL;
   }
+  const unsigned depth = worker != nullptr ? scheduling_depth(worker) : 0;
   set_caller(context, caller);
   context.depth = static_cast<int>(depth) + 1;
   if (event == UnitEvent::kYield || event == UnitEvent::kResume) context.pool = to_abt(weft_unit_pool(unit));
