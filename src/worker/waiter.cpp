@@ -134,10 +134,21 @@ void waiter_wake(Worker* worker, Waiter* waiter) noexcept {
 
 namespace {
 
+bool was_here_last(const Worker* worker, const Unit* unit) noexcept {
+  const uint32_t inside = unit->inside.load(std::memory_order_relaxed);
+  return inside == (kRanOn | worker->index) ||
+         (inside == 0 && unit->pool.load(std::memory_order_relaxed)->lane_owner == worker);
+}
+
 bool goes_on_here(const Worker* worker, const Unit* unit) noexcept {
+  if (worker == nullptr || klt_current() != nullptr || worker->dispatch_first != nullptr ||
+      unit->requests.load(std::memory_order_relaxed) != 0) {
+    return false;
+  }
+  if (unit_is(unit, flag::kFront) && was_here_last(worker, unit)) return true;
   const Pool* pool = unit->pool.load(std::memory_order_relaxed);
-  return is_deque(pool) && worker != nullptr && klt_current() == nullptr && !scheduler_has_its_turn(worker) &&
-         may_pop(worker, pool) && unit->requests.load(std::memory_order_relaxed) == 0 && !unit_is(unit, flag::kWatched | flag::kPrimary);
+  return is_deque(pool) && !scheduler_has_its_turn(worker) && may_pop(worker, pool) &&
+         !unit_is(unit, flag::kWatched | flag::kPrimary);
 }
 
 }  // namespace

@@ -505,6 +505,47 @@ TEST_P(AbtPoolContext, SaysWhyAUnitComesThatGaveItsPlaceAway) {
                                          {ABT_POOL_CONTEXT_OP_THREAD_RESUME_YIELD_TO}}));
 }
 
+// Without a word to the pool, and before what is ready there.
+TEST_P(AbtPoolContext, TheJoinerOfAUltThatEndsOnItsEsGoesOnAtOnce) {
+  std::vector<int> order;
+  std::vector<ABT_pool_context> pushes;
+  AbtCall later([&] { order.push_back(3); });
+  AbtCall joined([&] {
+    EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    order.push_back(1);
+    log_.pushes.clear();
+  });
+  ABT_thread threads[3];
+  threads[0] = joined.thread(pool_);
+  AbtCall joins([&] {
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&threads[0])));
+    order.push_back(2);
+    pushes = log_.pushes;
+  });
+  threads[1] = joins.thread(pool_);
+  threads[2] = later.thread(pool_);
+  const auto step = [&] {  // as a scheduler does
+    ABT_thread popped = ABT_THREAD_NULL;
+    EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(pool_, &popped)));
+    if (popped != ABT_THREAD_NULL) {
+      EXPECT_TRUE(abt_ok(ABT_self_schedule(popped, ABT_POOL_NULL)));
+    }
+  };
+  step();  // the joined one yields, behind `later`
+  step();  // its joiner waits
+  ABT_thread first = ABT_THREAD_NULL;
+  EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(pool_, &first)));
+  EXPECT_EQ(first, threads[2]);
+  EXPECT_TRUE(abt_ok(ABT_pool_push_thread(pool_, first)));  // behind the joined one
+  step();
+  EXPECT_EQ(order, (std::vector{1, 2}));
+  EXPECT_EQ(pushes, std::vector<ABT_pool_context>{});
+  step();
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&threads[1])));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&threads[2])));
+}
+
 TEST_P(AbtPoolContext, AUnitThatCannotBeMadeIsAnError) {
   log_.refuse = true;
   ABT_thread thread = nullptr;

@@ -185,6 +185,24 @@ TEST_F(AbtTool, OfEveryYield) {
   EXPECT_EQ(log.events(self), (Events{kYield, kRun, kYield, kRun}));
 }
 
+// The one that ends resumes its joiner, which goes on in its place.
+TEST_F(AbtTool, OfAJoinerThatGoesOnAtOnce) {
+  Log log;
+  const Attached attached(log);
+  AbtCall joined([] { EXPECT_TRUE(abt_ok(ABT_self_yield())); });
+  ABT_thread first = joined.thread(main_pool());
+  const ABT_thread ends = first;
+  AbtCall joins([&] { EXPECT_TRUE(abt_ok(ABT_thread_free(&first))); });
+  ABT_thread second = joins.thread(main_pool());
+  const ABT_thread joiner = second;
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&second)));
+  EXPECT_EQ(log.events(joiner), (Events{kCreate, kRun, kSuspend, kResume, kRun, kFinish, kJoin, kFree}));
+  const std::vector<Seen>& seen = log.of[joiner];
+  EXPECT_EQ(seen[2].sync, ABT_SYNC_EVENT_TYPE_THREAD_JOIN);
+  EXPECT_EQ(seen[3].caller, ends);
+  EXPECT_EQ(seen[4].caller, ends);
+}
+
 TEST_F(AbtTool, OfUnnamedAndCancelledOnes) {
   Log log;
   const Attached attached(log);
