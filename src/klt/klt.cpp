@@ -28,6 +28,7 @@
 #include "os/signal_mask.hpp"
 #include "os/thread_locals.hpp"
 #include "unit/stack_map.hpp"
+#include "worker/worker.hpp"
 
 // The Itanium C++ ABI's, without a header.
 namespace __cxxabiv1 {
@@ -373,6 +374,7 @@ void klt_release_adopted(Klt* klt) noexcept {
   }
   preempt_klt_ends(klt);
   overflow_remove_thread(klt);
+  forget_tag(klt);  // the program's own code looks at it without a call
   klt_register_set(nullptr);
   stack_dispose(klt->base.next);
   give_mask_back();

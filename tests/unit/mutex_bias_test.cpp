@@ -231,6 +231,16 @@ TEST_F(MutexOwn, LeavesTheGuardAsItWas) {
   EXPECT_TRUE(down());
 }
 
+// By a destructor of an object with static storage, say.
+TEST_F(MutexOwn, OutlivesTheRuntime) {
+  EXPECT_TRUE(ok(weft_finalize()));
+  for (int i = 0; i < 2; ++i) std::lock_guard hold(mutex);
+  weft_options_t options{};
+  options.workers = 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  std::lock_guard hold(mutex);
+}
+
 // What others want of a worker is done at the latest when it is unlocked.
 TEST_F(MutexOwn, AnswersThoseWhoWantSomething) {
   mutex.lock();

@@ -20,6 +20,10 @@ int main(int argc, char** argv) {
   }
   failures += ABT_mutex_lock(ABT_MUTEX_NULL) != ABT_ERR_INV_MUTEX;
   failures += ABT_finalize() != ABT_SUCCESS;
+  for (int i = 0; i < 2; ++i) { /* nobody has it to himself any more */
+    failures += ABT_mutex_lock(mutex) != ABT_SUCCESS;
+    failures += ABT_mutex_unlock(mutex) != ABT_SUCCESS;
+  }
   printf("%d failures\n", failures);
   return failures != 0;
 }
