@@ -299,6 +299,7 @@ constexpr uint64_t kPlainMask =
       if (worker_may_stop(worker)) {
         worker->state.store(WorkerState::kStopping, std::memory_order_relaxed);  // its lane is for nobody any more
         leave_lane(worker);
+        timers_news(worker);  // it may have watched over the deadlines
         stopped_action_tail(klt_self(), worker);
       }
       continue;

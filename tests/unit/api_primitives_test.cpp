@@ -82,6 +82,26 @@ TEST_P(Primitives, ASleeperIsWokenWhileItsWorkerComputes) {
   EXPECT_TRUE(ok(weft_free(&unit)));
 }
 
+// The worker that is made falls asleep first, and watches over the deadline.
+TEST_F(OneWorkerPrimitives, ASleeperIsWokenWhoseWatcherHasStopped) {
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<bool> sleeps = false;
+    std::thread outside([&] {
+      weft_sched_t sched = nullptr;
+      weft_worker_t worker = nullptr;
+      EXPECT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC_WAIT, 0, nullptr, &sched)));
+      while (!sleeps) std::this_thread::yield();
+      EXPECT_TRUE(ok(weft_worker_create(sched, &worker)));
+      std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
+      EXPECT_TRUE(ok(weft_worker_free(&worker)));
+      EXPECT_TRUE(ok(weft_sched_free(&sched)));
+    });
+    sleeps = true;
+    EXPECT_TRUE(ok(weft_sleep(6 * kMs)));
+    outside.join();
+  }
+}
+
 // Who yields in a loop, alone, does not keep deadlines from coming: nobody else could look at them.
 TEST_F(OneWorkerPrimitives, DeadlinesComeWhileOneYieldsInALoop) {
   bool awake = false;
