@@ -405,25 +405,22 @@ void give_worker_on_base(void* worker_arg, void* to_arg) noexcept {
 
 namespace {
 
-// The same to the KLT of a captive, which sleeps in the midst of anything: what has left is dealt with here. BaseAction.
-void give_worker_to_captive_on_base(void* worker_arg, void* to) noexcept {
-  auto* worker = static_cast<Worker*>(worker_arg);
-  settle_left(worker);
-  give_worker_on_base(worker, to);
+// What has left is dealt with first. It may be in an object's list, whose lock is given back then: who waits for a spare, and one that is woken, rest where
+// somebody forks, who waits for all that want that lock; and a captive's sleeps in the midst of anything. BaseAction.
+void leave_on_base(void* worker_arg, void*) noexcept {
+  settle_left(static_cast<Worker*>(worker_arg));
+  Klt* self = klt_self();
+  Klt* to = wait_for_spare_or_captive(guard_worker());
+  if (to == nullptr) klt_carry(self, guard_worker());
+  give_begin(self);
+  give_worker_on_base(guard_worker(), to);
 }
 
 }  // namespace
 
-bool leave_for_base(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
-  Klt* to = wait_for_spare_or_captive(worker);
-  if (to == nullptr) return false;
-  const bool captive = to->state.load(std::memory_order_relaxed) == KltState::kCaptive;
-  Klt* self = klt_self();
-  give_begin(self);
+void leave_for_base(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
   worker->left = {unit, action, arg};
-  klt_go_to_base(self, &unit->context, unit->host->stack,
-                 captive ? give_worker_to_captive_on_base : give_worker_on_base, worker, to);
-  return true;
+  klt_go_to_base(klt_self(), &unit->context, unit->host->stack, leave_on_base, worker, nullptr);
 }
 
 namespace {

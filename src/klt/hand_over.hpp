@@ -27,9 +27,9 @@ bool capture_current(bool may_create) noexcept;
 void end_pull(Klt* self) noexcept;
 
 // The ULT leaves, and its KLT with it: this goes to its base loop, and its worker to a spare, or to a captive that lies in the
-// worker's ring. action(worker, unit, arg) is carried out once the ULT's context is complete. Returns when the ULT is resumed. False:
-// no KLT to go on with: nothing has happened.
-bool leave_for_base(Worker* worker, Unit* unit, void (*action)(Worker*, Unit*, void*), void* arg) noexcept;
+// worker's ring; where there is no KLT to go on with, it goes on itself. action(worker, unit, arg) is carried out before, once the ULT's context is
+// complete. Returns when the ULT is resumed.
+void leave_for_base(Worker* worker, Unit* unit, void (*action)(Worker*, Unit*, void*), void* arg) noexcept;
 
 // The scheduler has picked a unit that only `unit->host->captive` may run. Gives it the worker; this
 // KLT becomes a spare. `save`: the scheduler's context, if it has one worth keeping. Returns true when

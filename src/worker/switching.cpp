@@ -383,7 +383,8 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
 // not go on before whoever is captive there. So its worker leaves that thread when it does. False: not necessary.
 [[gnu::noinline]] bool leave_its_klt(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
   if (!leaves_its_klt()) return false;
-  return leave_for_base(worker, unit, action, arg);  // false: the kernel refuses threads: it may have to wait
+  leave_for_base(worker, unit, action, arg);
+  return true;
 }
 
 [[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,

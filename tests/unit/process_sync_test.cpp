@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/forked_child.hpp"
+#include "weft/block.h"
 
 namespace {
 
@@ -157,6 +158,31 @@ TEST_P(ProcessSync, AnEvent) {
 }
 
 // Those who had arrived are not counted: they will not go on.
+// While it waits main leaves its thread, and another one gives the object's lock back, which may just be made, or be woken, as the process forks.
+TEST_P(ProcessSync, AnEventForWhichMainWaitsJustThen) {
+  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+  constexpr int kForks = 60;
+  weft_event_t event = WEFT_EVENT_INIT;
+  std::atomic<int> turn{0};
+  std::thread forks([&] {
+    for (int i = 1; i <= kForks; ++i) {
+      while (turn != i) {
+      }
+      for (std::atomic<int> j = 0; j < i * 50; ++j) {
+      }
+      EXPECT_EQ(run_in_child([&] { CHILD_OK(weft_event_set(&event)); }), 0);
+      EXPECT_TRUE(ok(weft_event_set(&event)));
+    }
+  });
+  for (int i = 1; i <= kForks; ++i) {
+    turn = i;
+    EXPECT_TRUE(ok(weft_event_wait(&event)));
+    EXPECT_TRUE(ok(weft_event_reset(&event)));
+  }
+  forks.join();
+  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
+}
+
 TEST_P(ProcessSync, ABarrier) {
   weft_barrier_t barrier = WEFT_BARRIER_INIT(3);
   {
