@@ -19,12 +19,12 @@ namespace {
 // the address may be kept.
 constinit thread_local unsigned depth = 0;
 
-void wait_until_open() noexcept {
+void wait_until_zero(FutexWord& word) noexcept {
   // Acquire, pairs with the release in gate_open().
-  while (const uint32_t closed = process_gate.closed.load(std::memory_order_acquire)) {
-    futex_wait(process_gate.closed, closed);
-  }
+  while (const uint32_t seen = word.load(std::memory_order_acquire)) futex_wait(word, seen);
 }
+
+void wait_until_open() noexcept { wait_until_zero(process_gate.closed); }
 
 struct Pass {
   Klt* self;
@@ -152,9 +152,10 @@ void gate_enter() noexcept {
   for (;;) {
     // Sequentially consistent, as is the other side: either that sees us inside, or we see it closed.
     process_gate.inside.fetch_add(1, std::memory_order_seq_cst);
-    if (process_gate.closed.load(std::memory_order_seq_cst) == 0) return;
+    if (process_gate.closed.load(std::memory_order_seq_cst) == 0 && process_gate.clearing.load(std::memory_order_seq_cst) == 0) return;
     process_gate.inside.fetch_sub(1, std::memory_order_release);
     wait_until_open();
+    wait_until_zero(process_gate.clearing);
   }
 }
 
@@ -164,6 +165,13 @@ void gate_leave() noexcept {
 }
 
 bool gate_entered() noexcept { return depth != 0; }
+
+void gate_wait_for_threads() noexcept {
+  process_gate.clearing.store(1, std::memory_order_seq_cst);
+  while (process_gate.inside.load(std::memory_order_seq_cst) != 0) sched_yield();
+  process_gate.clearing.store(0, std::memory_order_seq_cst);
+  futex_wake_all(process_gate.clearing);
+}
 
 // What is waited for comes by itself: a section is short, and where it is not its KLT rests. The list's lock
 // is given back between two looks, because somebody inside may be waiting for it.
@@ -200,6 +208,7 @@ void gate_reset() noexcept {
   klts_unlock();
   process_gate.inside.store(0, std::memory_order_relaxed);
   process_gate.closed.store(0, std::memory_order_relaxed);
+  process_gate.clearing.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace weft::rt

@@ -28,6 +28,8 @@ inline constexpr uint32_t kGuardResting = 2;  // up, and asleep where no lock an
 struct ProcessGate {
   // the thread that forks; 0: open
   FutexWord closed{0};
+  // not 0: for threads that are no KLTs only: gate_wait_for_threads()
+  FutexWord clearing{0};
   // threads that are no KLTs
   alignas(64) std::atomic<uint32_t> inside{0};
 };
@@ -67,6 +69,9 @@ void gate_enter() noexcept;
 void gate_leave() noexcept;
 // Whether the calling thread is inside.
 bool gate_entered() noexcept;
+// Until none of those is inside who was: who has woken a unit may be at its pool still when the unit has ended, and the runtime is to. Who comes meanwhile
+// waits outside, so that it comes to an end. Any KLT; no lock is held that is wanted inside.
+void gate_wait_for_threads() noexcept;
 
 // For a thread of ours that starts others. A sanitizer whose allocator does not know of fork() leaves its locks in the child as
 // they are: then the gate waits for us. Else it does not, since we may wait for a lock that a ULT holds which the gate keeps out.

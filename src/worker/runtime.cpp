@@ -22,6 +22,7 @@
 #include "os/numa.hpp"
 #include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
+#include "klt/process_gate.hpp"
 #include "os/overflow.hpp"
 #include "os/local_ranks.hpp"
 #include "os/quota.hpp"
@@ -473,6 +474,7 @@ void end_now() noexcept {
   // Sequentially consistent, pairs with a dump that has just begun: see inspect_stop().
   runtime.running.store(false, std::memory_order_seq_cst);
   runtime.initialized = 0;
+  gate_wait_for_threads();
   stop();
 }
 
