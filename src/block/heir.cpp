@@ -4,6 +4,7 @@
 #include "block/watch.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/process_gate.hpp"
 #include "klt/time_slice.hpp"
 #include "os/clock.hpp"
@@ -63,7 +64,7 @@ bool keeps_worker(const Unit* unit) noexcept {
 
 // Whether the worker's carrier sleeps in the kernel and is not to keep it. The caller's, by take_begin().
 bool may_be_taken(const Klt* victim, const Sight& sight) noexcept {
-  if (!sight.asleep) return false;
+  if (!sight.asleep || stays_with_worker(victim)) return false;
   const Unit* unit = victim->current.load(std::memory_order_relaxed);
   return unit == nullptr || !keeps_worker(unit);
 }
@@ -71,7 +72,7 @@ bool may_be_taken(const Klt* victim, const Sight& sight) noexcept {
 // The same of one that does not sleep just now, and keeps its ticks out.
 bool is_past_its_slice(const Worker* worker, const Klt* victim) noexcept {
   const Unit* unit = victim->current.load(std::memory_order_relaxed);
-  return unit != nullptr && !keeps_worker(unit) && !preempt_leaves_alone(unit) && preempt_cannot_come(worker, victim, now_ns());
+  return unit != nullptr && !stays_with_worker(victim) && !keeps_worker(unit) && !preempt_leaves_alone(unit) && preempt_cannot_come(worker, victim, now_ns());
 }
 
 // Of units that could come from other workers later on, those workers' scouts tell.

@@ -290,18 +290,18 @@ void end() noexcept { busy.store(false, std::memory_order_release); }
 
 namespace {
 
-// Who writes a report is not preempted meanwhile: a thread that it asks waits for it, and may be the one that would carry the worker
+// Who writes a report is not preempted meanwhile, nor loses its worker: a thread that it asks waits for it, and may be the one that would carry the worker
 // next. Not NoPreemption, which acts on a tick at its end: the caller may be a signal handler, on the alternate stack, or in a section.
 class NotPreempted {
  public:
   NotPreempted() noexcept : on_klt_(klt_register_valid()) {
-    if (on_klt_) klt_register_add32<kKltNoPreemption>(1);
+    if (on_klt_) klt_register_add32<kKltNoPreemption>(kStays);
   }
   NotPreempted(const NotPreempted&) = delete;
   NotPreempted& operator=(const NotPreempted&) = delete;
   ~NotPreempted() {
     if (!on_klt_) return;
-    klt_register_add32<kKltNoPreemption>(static_cast<unsigned>(-1));
+    klt_register_add32<kKltNoPreemption>(0u - kStays);
     if (klt_is_inside(klt_self())) return;  // the section's end sees to it
     // Again: one that comes while the guard is up leaves a note, too.
     while (preempt_tick_waits()) {

@@ -9,6 +9,7 @@
 #include "intercept/program_mask.hpp"
 #include "klt/guard.hpp"
 #include "klt/klt.hpp"
+#include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/signal_mask.hpp"
@@ -92,9 +93,11 @@ void have_pending_here(int how, uint64_t set) noexcept {
 
 int leave_ours_open(Function* next, int how, const sigset_t* set, sigset_t* was) noexcept {
   if (set == nullptr || !klt_register_valid()) return next(how, set, was);
-  have_pending_here(how, kernel_set(*set));
   sigset_t wanted = *set, before;
   if (how != SIG_UNBLOCK) own_signals_leave_out(wanted);
+  // What reads stacks for it, in pairs. It may have lost its worker just before, to one that waits for the report.
+  if (__builtin_expect(stays_with_worker(klt_self()), 0)) return next(how, &wanted, was);
+  have_pending_here(how, kernel_set(*set));
   int error = 0;
   if (blocks_stand_in(how, kernel_set(wanted))) {
     error = block_with_stand_in(next, wanted, before);

@@ -12,7 +12,9 @@ namespace weft::rt {
 // What a scope counts. kMayLeave: where code of the program's runs, with locks of its own. A tick that finds the ULT asleep there, since it waits
 // for another lock of the process's, takes it off its worker all the same, with its KLT: whoever has that lock, malloc's say, may
 // wait for this very worker. Not in other scopes: who is asked, or waits, there may be who would carry the worker next.
-inline constexpr unsigned kNeverLeaves = 1, kMayLeave = 1u << 16;
+// kStays: nor is its worker taken while it sleeps in the kernel. Who writes a report, and has asked a KLT, may want that one's worker then, and that one
+// waits for the report.
+inline constexpr unsigned kNeverLeaves = 1, kMayLeave = 1u << 16, kStays = (1u << 28) + kNeverLeaves;
 
 // False: the caller is no KLT, and there is nothing to end.
 inline bool no_preemption_begin(unsigned count) noexcept {
@@ -44,6 +46,7 @@ class NoPreemption {
 };
 
 inline bool preemption_allowed(const Klt* self) noexcept { return self->no_preemption == 0; }
+inline bool stays_with_worker(const Klt* self) noexcept { return self->no_preemption >= kStays; }
 inline bool may_leave_asleep(const Klt* self) noexcept { return self->no_preemption % kMayLeave == 0; }
 
 }  // namespace weft::rt
