@@ -18,6 +18,12 @@ list(REMOVE_ITEM HWLOC_LIBRARY_DIRS "" ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 find_package(Threads REQUIRED)
 
 include(CheckIncludeFileCXX)
+# A negative answer is not kept: what a message asks for may have been installed since.
+foreach(header IN ITEMS LIBUNWIND VALGRIND)
+  if(NOT WEFT_HAVE_${header})
+    unset(WEFT_HAVE_${header} CACHE)
+  endif()
+endforeach()
 # At run time it is loaded if it is there, and not linked: see src/inspect/cfi/libunwind/.
 check_include_file_cxx(libunwind.h WEFT_HAVE_LIBUNWIND)
 if(WEFT_HAVE_LIBUNWIND)

@@ -61,4 +61,9 @@ echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
 mapfile -t names < <(choose "${missing[@]}")
+for name in "${names[@]}"; do
+  [[ $(apt-cache policy "$name") == *"Candidate: "[0-9]* ]] && continue
+  echo "setup: apt has no package $name here: docs/install.md says on which systems everything can be built and tested" >&2
+  exit 1
+done
 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends "${names[@]}"

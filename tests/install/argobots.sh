@@ -8,8 +8,8 @@ source=$SOURCE/tests/install/argobots
 
 check() {
   "$1" > "$1.out" || fail "$1 ended with $?: $(cat "$1.out")"
-  readelf -d "$1" | grep -q 'NEEDED.*libabt\.so\.1' || fail "$1 is not linked with libabt.so.1"
-  if readelf -d "$1" | grep -q 'NEEDED.*libweft'; then fail "$1 is linked with libweft"; fi
+  readelf -d "$1" | shows 'NEEDED.*libabt\.so\.1' || fail "$1 is not linked with libabt.so.1"
+  if readelf -d "$1" | shows 'NEEDED.*libweft'; then fail "$1 is linked with libweft"; fi
 }
 
 PKG_CONFIG_PATH=$tree/$LIBDIR/pkgconfig pkg-config --exists 'argobots >= 1.2' || fail "argobots.pc is too old for Margo"
@@ -28,7 +28,7 @@ for kind in '-O2 -fPIE -pie' '-O2 -fno-pie -no-pie' '-O2 -fPIC -pie' '-O2 -masm=
   # shellcheck disable=SC2086
   "$CC" -std=c11 $kind -Wall -Wextra -Werror "$source/own_mutex.c" "${flags[@]}" -o "$SCRATCH/own_mutex"
   if [[ $kind == -O2* ]]; then
-    nm -D "$SCRATCH/own_mutex" | grep -q ABTX_own_1 || fail "$kind: each lock is a call"
+    nm -D "$SCRATCH/own_mutex" | shows ABTX_own_1 || fail "$kind: each lock is a call"
   fi
   LD_LIBRARY_PATH=$tree/$LIBDIR check "$SCRATCH/own_mutex"
   LD_LIBRARY_PATH=$SCRATCH/other check "$SCRATCH/own_mutex"

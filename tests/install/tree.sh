@@ -21,11 +21,11 @@ done
 [ "$(find include -type f | wc -l)" = "$(find "$SOURCE/include" "$SOURCE/frontends/abt/include" "$SOURCE/frontends/omp/include" \
   -type f | wc -l)" ] ||
   fail "include/ is not what the source has"
-readelf -d $LIBDIR/libweft.so | grep -q 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
-readelf -d $LIBDIR/libabt.so | grep -q 'SONAME.*\[libabt\.so\.1\]' || fail "the SONAME is not libabt.so.1"
-readelf -d $LIBDIR/weft/omp/libomp.so.5 | grep -q 'SONAME.*\[libgomp\.so\.1\]' || fail "the SONAME is not libgomp.so.1"
+readelf -d $LIBDIR/libweft.so | shows 'SONAME.*\[libweft\.so\.0\]' || fail "the SONAME is not libweft.so.0"
+readelf -d $LIBDIR/libabt.so | shows 'SONAME.*\[libabt\.so\.1\]' || fail "the SONAME is not libabt.so.1"
+readelf -d $LIBDIR/weft/omp/libomp.so.5 | shows 'SONAME.*\[libgomp\.so\.1\]' || fail "the SONAME is not libgomp.so.1"
 for library in libabt.so weft/omp/libgomp.so.1; do
-  readelf -d $LIBDIR/$library | grep -q 'Auxiliary.*\[libweft\.so\.0\]' || fail "the loader will not look into libweft.so before $library"
+  readelf -d $LIBDIR/$library | shows 'Auxiliary.*\[libweft\.so\.0\]' || fail "the loader will not look into libweft.so before $library"
 done
 if readelf -d $LIBDIR/libweft.so | grep -E 'RUNPATH|RPATH'; then fail "libweft.so looks elsewhere for libraries"; fi
 for file in bin/* $LIBDIR/*.so $LIBDIR/weft/omp/*.so.*; do

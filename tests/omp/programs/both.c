@@ -2,6 +2,7 @@
  *
  * usage: both WORKERS LIBRARY...   (library.c, built by several compilers)
  */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>

@@ -12,6 +12,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+try:
+    from sklearn.experimental import enable_hist_gradient_boosting  # before 1.0 (Ubuntu 22.04)
+except ImportError:
+    pass
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import pairwise_distances_argmin
 import threadpoolctl
