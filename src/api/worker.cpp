@@ -10,6 +10,7 @@
 #include "worker/pool_sleep.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -93,9 +94,11 @@ int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
     return WEFT_ERR_STATE;
   }
   process_start_threads();
+  Klt* const klt = spare_for_new_worker();
   Worker* mine = section_enter();
   Worker* worker = worker_create(sched);
-  int error = worker != nullptr ? worker_start(worker) : WEFT_ERR_NO_MEMORY;
+  if (worker == nullptr && klt != nullptr) klt_put_back(klt);
+  int error = worker != nullptr ? worker_start(worker, klt) : WEFT_ERR_NO_MEMORY;
   if (error == WEFT_OK) {
     *out = to_handle(worker);
   } else if (worker != nullptr) {
@@ -136,8 +139,9 @@ int weft_worker_revive(weft_worker_t handle) {
   if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) return WEFT_ERR_STATE;
   worker->sched->finish.store(false, std::memory_order_relaxed);
   worker->sched->exit.store(false, std::memory_order_relaxed);
+  Klt* const klt = spare_for_new_worker();
   Worker* mine = section_enter();
-  const int error = worker_start(worker);
+  const int error = worker_start(worker, klt);
   if (error != WEFT_OK) worker->state.store(WorkerState::kStopped, std::memory_order_release);
   section_leave(mine);
   return error;

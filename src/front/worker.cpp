@@ -22,6 +22,7 @@
 #include "worker/identity.hpp"
 #include "worker/process_fork.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/watch.hpp"
 #include "worker/worker.hpp"
 
@@ -160,8 +161,9 @@ int worker_create(weft_sched_t sched, void* front, weft_worker_t* out) {
 }
 
 int worker_start(weft_worker_t worker) {
+  Klt* const klt = spare_for_new_worker();
   Worker* mine = section_enter();
-  const int error = rt::worker_start(from_handle(worker));
+  const int error = rt::worker_start(from_handle(worker), klt);
   section_leave(mine);
   return error;
 }

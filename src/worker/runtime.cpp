@@ -424,8 +424,8 @@ Worker* worker_create(Sched* sched) noexcept {
   return worker;
 }
 
-int worker_start(Worker* worker) noexcept {
-  Klt* klt = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
+int worker_start(Worker* worker, Klt* klt) noexcept {
+  if (klt == nullptr) klt = klt_acquire(worker->cpu.load(std::memory_order_relaxed));
   if (klt == nullptr) return WEFT_ERR_NO_KLT;
   worker->stopped.store(0, std::memory_order_relaxed);
   worker->joiners.store(nullptr, std::memory_order_relaxed);

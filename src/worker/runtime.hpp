@@ -61,7 +61,7 @@ inline bool runtime_running() noexcept { return runtime.running.load(std::memory
 // Creates a worker that is not carried by anybody yet. Null: out of memory or slots.
 Worker* worker_create(Sched* sched) noexcept;
 // Gives it a KLT. WEFT_OK or an error.
-int worker_start(Worker* worker) noexcept;
+int worker_start(Worker* worker, Klt* klt = nullptr) noexcept;  // klt: as spare_for_new_worker() returns
 void worker_destroy(Worker* worker) noexcept;
 // Keeps the record of a worker that is no more, for the next one.
 void worker_retire(Worker* worker) noexcept;

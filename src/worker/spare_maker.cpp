@@ -116,6 +116,21 @@ uint32_t spare_maker_rounds() noexcept { return rounds.load(std::memory_order_ac
 
 void spare_maker_wait(uint32_t seen, uint64_t ns) noexcept { futex_wait_for(rounds, seen, ns); }
 
+Klt* spare_for_new_worker() noexcept {
+  constexpr unsigned kRounds = 3;  // without one: no spares are kept
+  constexpr uint64_t kPauseNs = 50'000;
+  if (!leaves_its_klt() || spare_maker_tid() == 0) return nullptr;
+  const uint32_t refused = spare_maker_refusals();
+  for (unsigned without = 0; without < kRounds && spare_maker_refusals() == refused;) {
+    const uint32_t round = spare_maker_rounds();
+    if (Klt* klt = klt_try_acquire(-1)) return klt;
+    spare_maker_call();
+    if (weft_sleep(kPauseNs) != WEFT_OK) spare_maker_wait(round, kPauseNs);  // a tasklet's, say
+    if (spare_maker_rounds() != round) ++without;
+  }
+  return nullptr;
+}
+
 void spare_maker_look() noexcept { ask(kLook); }
 
 bool spare_maker_start() noexcept {

@@ -5,6 +5,8 @@
 
 namespace weft::rt {
 
+struct Klt;
+
 // False: the kernel refused the thread.
 bool spare_maker_start() noexcept;
 void spare_maker_stop() noexcept;
@@ -19,6 +21,10 @@ uint32_t spare_maker_refusals() noexcept;
 // How often it has made what was missing, or tried to; sleeps until that is another number, or so long.
 uint32_t spare_maker_rounds() noexcept;
 void spare_maker_wait(uint32_t rounds, uint64_t ns) noexcept;
+// A KLT for a worker that is to be made, where workers may be taken from ULTs: a ULT that made the thread itself, in a section, would wait there with its
+// worker for locks of the loader's or the allocator's, which one may hold that was taken off that worker. Guard down; a ULT is suspended meanwhile. Null:
+// none is to be had so, or there is no need.
+Klt* spare_for_new_worker() noexcept;
 // ULTs may be stuck: it looks (preempt_look_for_stuck()). Async-signal-safe.
 void spare_maker_look() noexcept;
 bool is_spare_maker(int tid) noexcept;

@@ -1,4 +1,5 @@
 // Workers: created, joined, revived, bound, counted.
+#include <dlfcn.h>
 #include <sched.h>
 #include <time.h>
 
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "support/runtime_fixture.hpp"
+#include "weft/preempt.h"
 
 namespace {
 
@@ -294,6 +296,40 @@ TEST_P(ApiWorker, AllWorkersTakePart) {
     units.push_back(call.ult());
   }
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+}
+
+// The C library wants the loader's lock for a thread; who has it was preempted, and has no other worker.
+TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
+  weft_options_t options{};
+  options.workers = 1;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
+  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_KLT_SWITCHING)));
+  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+  std::atomic<bool> over = false;
+  Call loads([&] {
+    while (!over) {
+      void* const library = dlopen("libBrokenLocale.so.1", RTLD_NOW);  // a small one of the C library's
+      EXPECT_NE(library, nullptr) << dlerror();
+      if (library != nullptr) dlclose(library);
+      weft_yield();
+    }
+  });
+  Call makes([&] {
+    for (int i = 0; i < 100; ++i) {
+      weft_worker_t worker = nullptr;
+      EXPECT_TRUE(ok(weft_worker_create(nullptr, &worker)));
+      EXPECT_TRUE(ok(weft_worker_free(&worker)));
+    }
+    over = true;
+  });
+  weft_unit_attr_t attr = default_attr();
+  attr.worker = weft_worker_get(0);
+  attr.pinned = true;
+  std::vector<weft_unit_t> units{loads.ult(&attr), makes.ult(&attr)};
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
+  EXPECT_TRUE(ok(weft_finalize()));
 }
 
 }  // namespace
