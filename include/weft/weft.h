@@ -362,7 +362,7 @@ WEFT_API void* weft_sched_data(weft_sched_t sched);
 // null) is joined like any other. Errors: UNINITIALIZED, INVALID, NO_MEMORY, STATE (it is in use).
 WEFT_API int weft_sched_push(weft_sched_t sched, weft_pool_t pool, weft_unit_t* unit);
 // Both also stop the worker whose main scheduler it is.
-WEFT_API int weft_sched_finish(weft_sched_t sched);  // stop when the pools are empty
+WEFT_API int weft_sched_finish(weft_sched_t sched);  // stop when the pools are empty; units that are suspended do not keep it
 WEFT_API int weft_sched_exit(weft_sched_t sched);    // stop now; units stay in the pools
 
 // For a user-defined scheduler's run():

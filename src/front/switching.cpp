@@ -115,7 +115,7 @@ namespace {
 void switch_to_taken(Worker* worker, Unit* unit, Unit* target, Leave how, uint64_t context) noexcept {
   WEFT_CHECK(is_ult(unit));
   if (how == Leave::kExit && !is_guest(unit)) {
-    dispatch_next(worker, target, unit);
+    dispatch_next(worker, target, nullptr);  // the unit may be gone by the time a watcher is told of that
     exit_unit(worker, unit);
   }
   note_context(unit, context);

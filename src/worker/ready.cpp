@@ -258,7 +258,7 @@ void take_deferred(Worker* worker) noexcept {
 void dispatch_next(Worker* worker, Unit* unit, Unit* by) noexcept {
   if (Unit* other = worker->dispatch_first) push_ready_private(worker, other);
   worker->dispatch_first = unit;
-  if (__builtin_expect(unit_is(unit, flag::kWatched), 0)) worker->named = {unit, by};
+  if (by != nullptr && __builtin_expect(unit_is(unit, flag::kWatched), 0)) worker->named = {unit, by};
 }
 
 // Its KLT went to sleep while the unit was left with it: the unit's own worker picks it again.

@@ -378,7 +378,7 @@ void wake_to_finish(Worker* worker, Pool* pool) noexcept;
 void idle_suspended(Worker* worker, Sched* sched) noexcept;
 // Takes a unit that only this KLT may run into the worker's ring; see klt/README.md.
 void take_deferred(Worker* worker) noexcept;
-// That unit comes next, as `by` has it, which leaves or has ended. One that was to come already, because only this KLT may run it, goes back to
+// That unit comes next, as `by` has it, which leaves or has ended; null: nobody who is there still. One that was to come already, because only this KLT may run it, goes back to
 // its pool.
 void dispatch_next(Worker* worker, Unit* unit, Unit* by) noexcept;
 // Nothing was found: looks round for a while, then sleeps until there may be something. Returns a unit
