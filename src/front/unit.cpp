@@ -170,7 +170,13 @@ int free_here(weft_unit_t* handle, weft_unit_t null, int (*otherwise)(weft_unit_
   return free_at_once(handle, null, ended, instead);
 }
 
-void units_make_ahead(unsigned n) { unit_make_ahead(n); }
+void units_make_ahead(unsigned n) {
+  unit_make_ahead(n);
+  if (Worker* worker = guard_enter()) {
+    worker->lane.touch(n);
+    guard_leave(worker);
+  }
+}
 
 int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
                 weft_unit_t* unit) {

@@ -78,6 +78,16 @@ struct Lane final : Pool {
     push_private_unchecked(unit);
   }
 
+  // Has memory for that many, as far as the ring goes.
+  void touch(unsigned n) noexcept {
+    constexpr unsigned kPerPage = 4096 / sizeof(Unit*);
+    const unsigned length = n < mask ? n : mask + 1;
+    for (unsigned i = 0; i < length; i += kPerPage) {
+      Unit* volatile& slot = slots[i];
+      slot = slot;
+    }
+  }
+
   // Precondition: !ring_full().
   [[gnu::always_inline]] void push_private_unchecked(Unit* unit) noexcept {
     const uint32_t tail = ring_tail.load(std::memory_order_relaxed);

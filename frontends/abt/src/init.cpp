@@ -23,8 +23,8 @@ namespace {
 
 constinit std::mutex setup;
 
-// Programs create units as soon as they have initialised Argobots, which has such memory by then.
-constexpr unsigned kUnitsAhead = 256;
+// Programs create units as soon as they have initialised Argobots, which has such memory by then. The runtime itself has a few of the first ones.
+constexpr unsigned kUnitsAhead = 256 + 32;
 
 int start() noexcept {
   const Environment environment = read_environment();
