@@ -145,8 +145,11 @@ bool goes_on_here(const Worker* worker, const Unit* unit) noexcept {
       unit->requests.load(std::memory_order_relaxed) != 0) {
     return false;
   }
-  if (unit_is(unit, flag::kFront) && was_here_last(worker, unit)) return true;
-  const Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  if (unit_is(unit, flag::kFront) && was_here_last(worker, unit) &&
+      (!pool->builtin || unit_is(unit, flag::kWatched) || pool->size() == 0)) {
+    return true;
+  }
   return is_deque(pool) && !scheduler_has_its_turn(worker) && may_pop(worker, pool) &&
          !unit_is(unit, flag::kWatched | flag::kPrimary);
 }

@@ -128,9 +128,10 @@ bool waiter_sleep(Worker* worker, Waiter& waiter, uint64_t deadline) noexcept;
 // Wakes one that waits the contended way, and that nobody else wakes. It may be gone afterwards. Guard up, unless
 // worker is null.
 void waiter_wake(Worker* worker, Waiter* waiter) noexcept;
-// The same of the joiner of a unit that has ended. `ended`: if not null, and that end is a scheduler's, some go on at once in its place: a front-end's that
-// was at this worker last, as Argobots has it; and one of a deque that the worker serves, depth first, wherever the other one has run: pushed, it would
-// come last at both ends.
+// The same of the joiner of a unit that has ended. `ended`: if not null, and that end is a scheduler's, some go on at once in its place. A front-end's that
+// was at this worker last does, as Argobots has it, where somebody sees that, or nothing else is ready in its pool; else it comes behind what is: a unit that
+// joins many waits for one of them then, and finds the others ended. One of a deque that the worker serves does, depth first, wherever the other one has
+// run: pushed, it would come last at both ends.
 void waiter_wake_joiner(Worker* worker, Waiter* waiter, Unit* ended) noexcept;
 
 }  // namespace weft::rt
