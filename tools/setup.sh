@@ -43,7 +43,7 @@ done
 # Of either, the first that apt has, or else the last.
 choose() {
   for package in "$@"; do
-    for one in ${package//|/ }; do [[ $(apt-cache policy "$one") == *"Candidate: "[0-9]* ]] && break; done
+    for one in ${package//|/ }; do [[ $(LC_ALL=C apt-cache policy "$one") == *"Candidate: "[0-9]* ]] && break; done
     echo "$one"
   done
 }
@@ -62,7 +62,7 @@ export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
 mapfile -t names < <(choose "${missing[@]}")
 for name in "${names[@]}"; do
-  [[ $(apt-cache policy "$name") == *"Candidate: "[0-9]* ]] && continue
+  [[ $(LC_ALL=C apt-cache policy "$name") == *"Candidate: "[0-9]* ]] && continue
   echo "setup: apt has no package $name here: docs/install.md says on which systems everything can be built and tested" >&2
   exit 1
 done
