@@ -82,9 +82,14 @@ TEST_P(Primitives, ASleeperIsWokenWhileItsWorkerComputes) {
   EXPECT_TRUE(ok(weft_free(&unit)));
 }
 
-// The worker that is made falls asleep first, and watches over the deadline.
-TEST_F(OneWorkerPrimitives, ASleeperIsWokenWhoseWatcherHasStopped) {
-  for (int i = 0; i < 20; ++i) {
+// The worker that is made falls asleep first, while this one looks round still, and watches over the deadline; it ends while this one sleeps.
+TEST(Deadlines, ASleeperIsWokenWhoseWatcherHasStopped) {
+  weft_options_t options{};
+  options.workers = 1;
+  options.bind = -1;
+  options.idle_spin_us = 3000;
+  ASSERT_TRUE(ok(weft_initialize(&options)));
+  for (int i = 0; i < 10; ++i) {
     std::atomic<bool> sleeps = false;
     std::thread outside([&] {
       weft_sched_t sched = nullptr;
@@ -92,14 +97,15 @@ TEST_F(OneWorkerPrimitives, ASleeperIsWokenWhoseWatcherHasStopped) {
       EXPECT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC_WAIT, 0, nullptr, &sched)));
       while (!sleeps) std::this_thread::yield();
       EXPECT_TRUE(ok(weft_worker_create(sched, &worker)));
-      std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
+      std::this_thread::sleep_for(std::chrono::milliseconds(6));
       EXPECT_TRUE(ok(weft_worker_free(&worker)));
       EXPECT_TRUE(ok(weft_sched_free(&sched)));
     });
     sleeps = true;
-    EXPECT_TRUE(ok(weft_sleep(6 * kMs)));
+    EXPECT_TRUE(ok(weft_sleep(20 * kMs)));
     outside.join();
   }
+  EXPECT_TRUE(ok(weft_finalize()));
 }
 
 // Who yields in a loop, alone, does not keep deadlines from coming: nobody else could look at them.
