@@ -18,8 +18,6 @@
 #include "sanitizer_switch.hpp"
 #include "support/filter.hpp"
 #include "support/runtime_fixture.hpp"
-#include "weft/block.h"
-#include "weft/preempt.h"
 
 namespace {
 
@@ -334,30 +332,6 @@ TEST_F(Dump, WhileEverythingChanges) {
   }
   stop = true;
   dumper.join();
-}
-
-// A KLT that it asks waits for it, and may have the only worker that it could go on with, if it lost its own.
-TEST_F(Dump, WhereWorkersAreTaken) {
-  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
-  ASSERT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
-  std::atomic<bool> over = false;
-  Call yields([&] {
-    while (!over) weft_yield();
-  });
-  std::vector<weft_unit_t> units;
-  for (int i = 0; i < 3; ++i) units.push_back(yields.ult());
-  Call dumps([&] {
-    File file;
-    for (int i = 0; i < 10; ++i) {
-      EXPECT_TRUE(ok(weft_dump(file.fd())));
-      weft_yield();
-    }
-    over = true;
-  });
-  units.push_back(dumps.ult());
-  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
-  EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
-  EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
 }
 
 TEST_F(Dump, Errors) {
