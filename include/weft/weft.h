@@ -377,7 +377,7 @@ WEFT_API void weft_sched_idle(weft_sched_t sched);
 // ---- workers -----------------------------------------------------------------------------------
 
 // Starts a worker with that main scheduler (null: a default one, with a pool of its own). It has no
-// CPU until weft_worker_bind() gives it one.
+// CPU until weft_worker_bind() gives it one. With preemption or awareness of blocking a ULT may be suspended meanwhile.
 // Context: any. Errors: UNINITIALIZED, INVALID, NO_KLT, NO_MEMORY (also: 1024 workers are there),
 // STATE (the scheduler is in use).
 WEFT_API int weft_worker_create(weft_sched_t sched, weft_worker_t* worker);

@@ -135,11 +135,15 @@ int weft_worker_free(weft_worker_t* handle) {
 int weft_worker_revive(weft_worker_t handle) {
   Worker* worker = live_worker(handle);
   if (worker == nullptr) return WEFT_ERR_INVALID;
+  if (worker->state.load(std::memory_order_relaxed) != WorkerState::kStopped) return WEFT_ERR_STATE;
+  Klt* const klt = spare_for_new_worker();  // first: a ULT that is cancelled may end there
   WorkerState stopped = WorkerState::kStopped;
-  if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) return WEFT_ERR_STATE;
+  if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) {
+    if (klt != nullptr) klt_put_back(klt);
+    return WEFT_ERR_STATE;
+  }
   worker->sched->finish.store(false, std::memory_order_relaxed);
   worker->sched->exit.store(false, std::memory_order_relaxed);
-  Klt* const klt = spare_for_new_worker();
   Worker* mine = section_enter();
   const int error = worker_start(worker, klt);
   if (error != WEFT_OK) worker->state.store(WorkerState::kStopped, std::memory_order_release);
