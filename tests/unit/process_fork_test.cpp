@@ -90,18 +90,26 @@ pid_t fork_one_that_stays() {
 }
 
 TEST_P(ProcessFork, AThreadThatHasForkedDoesNotEnd) {
-  constexpr size_t kChildren = 5;
+  constexpr size_t kChildren = 5, kOthers = 20;
   std::vector<pid_t> children(kChildren);
-  std::atomic<size_t> next{0};
-  // Each on a thread of its own.
+  std::atomic<size_t> next{0}, others_began{0}, others_ended{0};
+  // Each on a thread of its own. Those that have not forked are the first to be spares: as many as are kept.
   Call forks([&] {
     children[next++] = fork_one_that_stays();
     EXPECT_EQ(weft_blocking_begin(), WEFT_OK);
-    while (next < kChildren) usleep(1000);
+    while (next < kChildren || others_ended < kOthers) usleep(1000);
     weft_blocking_end();
+  });
+  Call blocks([&] {
+    EXPECT_EQ(weft_blocking_begin(), WEFT_OK);
+    ++others_began;
+    while (next < kChildren || others_began < kOthers) usleep(1000);
+    weft_blocking_end();
+    ++others_ended;
   });
   std::vector<weft_unit_t> units;
   for (size_t i = 0; i < kChildren; ++i) units.push_back(forks.ult());
+  for (size_t i = 0; i < kOthers; ++i) units.push_back(blocks.ult());
   ASSERT_EQ(weft_free_many(units.size(), units.data()), WEFT_OK);
   // As when none has been needed for a while.
   for (size_t i = 0; i < 10 * kChildren; ++i) weft::rt::klt_end_spare();
