@@ -42,13 +42,21 @@ inline constexpr uint32_t kPostEnds = 0;     // no scout, or it ends
 inline constexpr uint32_t kPostRests = 1;    // asleep until a unit waits
 inline constexpr uint32_t kPostLooks = 2;    // runnable: it looks whenever the kernel has nothing better for the core
 
-// Under runtime.setup, or before anybody else knows the worker. False: the kernel refuses the thread.
+// The threads are started and ended by the thread that makes spares, or while it is not there. Whoever does so has this lock.
+void scouts_lock() noexcept;
+bool scouts_try_lock() noexcept;
+void scouts_unlock() noexcept;
+// False: the kernel refuses the thread.
 bool scout_start(Worker* worker) noexcept;
-// They look round now and then, until workers are often taken from those that block. Precondition: there are none.
+// All are told to.
+void scouts_end() noexcept;
+// Those that have ended are joined, and their heirs spares again. False: others are on their way still. Guard down.
+bool scouts_have_ended() noexcept;
+// They look round now and then, until workers are often taken from those that block: those that begin from here on.
 void scouts_be_calm() noexcept;
 // They see at once who blocks. Any thread.
 void scouts_be_alert() noexcept;
-// All of them, and their heirs are spares again.
+// Both, and waits for them.
 void scouts_stop() noexcept;
 // Nobody knows the workers any more.
 void scouts_forget_workers() noexcept;

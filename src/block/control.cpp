@@ -55,10 +55,11 @@ void open_all() noexcept {
   klts_unlock();
 }
 
+// See block_worker_starts().
 bool start_scouts() noexcept {
   bool all = true;
   for_each_worker([&](Worker* worker) {
-    if (worker->state.load(std::memory_order_relaxed) == WorkerState::kActive) all = scout_start(worker) && all;
+    if (worker->state.load(std::memory_order_seq_cst) == WorkerState::kActive) all = scout_start(worker) && all;
   });
   return all;
 }
@@ -78,13 +79,30 @@ const char* rung_name(BlockRung rung) noexcept {
   }
 }
 
-// Under runtime.setup, or before anybody else knows the runtime.
+// What the thread that makes spares is asked for: as many scouts as the mode says. Counts.
+constinit std::atomic<uint32_t> asked{0}, served{0};
+constinit std::atomic<bool> refused{false};  // a thread, as it served last
+
+uint32_t ask_for_scouts() noexcept {
+  const uint32_t ticket = asked.fetch_add(1, std::memory_order_seq_cst) + 1;
+  spare_maker_look();
+  return ticket;
+}
+
+// False: the kernel refuses a thread.
+bool have_scouts() noexcept {
+  const bool all = start_scouts();
+  for_each_worker([](Worker* worker) { scout_look(worker); });
+  block_sees_at_once.store(all, std::memory_order_relaxed);
+  return all;
+}
+
+// Not the scouts. Under runtime.setup, or before anybody else knows the runtime.
 int set_mode(BlockMode mode) noexcept {
   const BlockMode before = block_mode.load(std::memory_order_relaxed);
   if (mode == BlockMode::Off) {
     block_sees_at_once.store(false, std::memory_order_relaxed);
     block_mode.store(mode, std::memory_order_seq_cst);
-    scouts_stop();
     return WEFT_OK;
   }
   if (before == BlockMode::Off) {
@@ -97,14 +115,30 @@ int set_mode(BlockMode mode) noexcept {
   // From here on every thread that starts is watched, and every worker gets a scout.
   block_mode.store(mode, std::memory_order_seq_cst);
   open_all();
-  if (spare_maker_start() && start_scouts()) {
-    for_each_worker([](Worker* worker) { scout_look(worker); });
-    block_sees_at_once.store(true, std::memory_order_relaxed);
-    return WEFT_OK;
-  }
+  if (spare_maker_start()) return WEFT_OK;
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
+  return WEFT_ERR_UNSUPPORTED;
+}
+
+// Nobody else asks for scouts, as yet.
+int begin(BlockMode mode) noexcept {
+  const int error = set_mode(mode);
+  if (error != WEFT_OK || have_scouts()) return error;
+  set_mode(BlockMode::Off);
   scouts_stop();
   return WEFT_ERR_UNSUPPORTED;
+}
+
+// False: the kernel has refused one of them a thread.
+bool wait_for_scouts(uint32_t ticket) noexcept {
+  // A tasklet keeps its worker, which may be the one that has to get on first.
+  if (klt_register_valid() && klt_current() != nullptr && unit_is(klt_current(), flag::kTasklet)) return true;
+  while (runtime_running()) {
+    const uint32_t round = spare_maker_rounds();
+    if (static_cast<int32_t>(served.load(std::memory_order_acquire) - ticket) >= 0) break;
+    spare_maker_pause(round);
+  }
+  return !refused.load(std::memory_order_relaxed);
 }
 
 const char* what_it_takes(BlockRung rung) noexcept {
@@ -133,10 +167,35 @@ constinit std::atomic<BlockMode> put_off{BlockMode::Off};
 
 constinit std::atomic<uint32_t> settings_made{0};  // calls of weft_blocking_set_mode(); written under runtime.setup
 
-int set_mode_as_wished(BlockMode mode) noexcept {
-  const int error = set_mode(mode);
-  if (error == WEFT_OK && mode != BlockMode::Off) tell_of_lower_rung();
-  return error;
+// changes(): under runtime.setup: whether it is to be.
+template <class F>
+int change_mode(BlockMode mode, F&& changes) noexcept {
+  process_start_threads();
+  uint32_t ticket;
+  {
+    const WatchBegins begins(mode != BlockMode::Off && block_off() && perf_is_asked_for());
+    const NoPreemption scope;
+    std::lock_guard hold(runtime.setup);
+    if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
+    if (!changes()) return WEFT_OK;
+    if (const int error = set_mode(mode); error != WEFT_OK) return error;
+    if (!spare_maker_is_there()) return WEFT_OK;  // there have never been scouts
+    ticket = ask_for_scouts();
+  }
+  // Not with the lock: what the threads take may be in the hands of a ULT that was taken off this very worker.
+  const bool all = wait_for_scouts(ticket);
+  if (mode == BlockMode::Off) return WEFT_OK;
+  if (all) {
+    tell_of_lower_rung();
+    return WEFT_OK;
+  }
+  const NoPreemption scope;
+  std::lock_guard hold(runtime.setup);
+  if (runtime_running() && block_mode.load(std::memory_order_relaxed) == mode) {
+    set_mode(BlockMode::Off);
+    ask_for_scouts();
+  }
+  return WEFT_ERR_UNSUPPORTED;
 }
 
 }  // namespace
@@ -144,12 +203,8 @@ int set_mode_as_wished(BlockMode mode) noexcept {
 uint32_t block_settings_made() noexcept { return settings_made.load(std::memory_order_relaxed); }
 
 int block_begin_auto(uint32_t made) noexcept {
-  process_start_threads();
-  const WatchBegins begins(block_off() && perf_is_asked_for());
-  const NoPreemption scope;
-  std::lock_guard hold(runtime.setup);
-  if (!runtime_running() || block_settings_made() != made || !block_off()) return WEFT_OK;
-  return set_mode_as_wished(BlockMode::Auto);
+  const int error = change_mode(BlockMode::Auto, [made] { return block_settings_made() == made && block_off(); });
+  return error != WEFT_ERR_UNINITIALIZED ? error : WEFT_OK;
 }
 
 void block_prepare() noexcept {
@@ -158,18 +213,25 @@ void block_prepare() noexcept {
 
 void block_start(const Options& options) noexcept {
   block_settings.klts.store(static_cast<uint32_t>(options.blocking_klts), std::memory_order_relaxed);
-  if (options.blocking == BlockMode::Off || set_mode_as_wished(options.blocking) == WEFT_OK) return;
+  if (options.blocking == BlockMode::Off) return;
+  if (begin(options.blocking) == WEFT_OK) return tell_of_lower_rung();
   std::fputs("weft: blocking is not noticed: the kernel grants neither /proc nor its switch records "
              "(kernel.perf_event_paranoid), or no thread, or no real-time signal is free; a ULT that blocks in the kernel keeps "
              "its worker\n", stderr);
 }
 
-void block_stop() noexcept {
+void block_off_for_good() noexcept {
   block_sees_at_once.store(false, std::memory_order_relaxed);
   block_mode.store(BlockMode::Off, std::memory_order_seq_cst);
   put_off.store(BlockMode::Off, std::memory_order_relaxed);
+}
+
+void block_stop() noexcept {
+  scouts_lock();  // the process may be about to end
   scouts_stop();
+  scouts_unlock();
   scouts_forget_workers();
+  served.store(asked.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 void block_remove() noexcept {
@@ -183,6 +245,7 @@ void block_become_child(Klt*, Worker* worker) noexcept {
   const BlockMode mode = before != BlockMode::Off ? before : waits;
   block_sees_at_once.store(false, std::memory_order_relaxed);
   scouts_forget_threads();
+  served.store(asked.load(std::memory_order_relaxed), std::memory_order_relaxed);
   ::new (&block_counts) BlockCounts;  // what they count is the parent's
   if (mode == BlockMode::Off) return;
   if (worker == nullptr) return block_remove();
@@ -192,7 +255,26 @@ void block_become_child(Klt*, Worker* worker) noexcept {
 
 void block_start_in_child() noexcept {
   const BlockMode mode = put_off.exchange(BlockMode::Off, std::memory_order_relaxed);
-  if (mode != BlockMode::Off) static_cast<void>(set_mode(mode));
+  if (mode != BlockMode::Off) static_cast<void>(begin(mode));
+}
+
+bool block_see_to_scouts() noexcept {
+  // Sequentially consistent, pairs with block_worker_starts(): either that sees the mode that was set before we were asked, or we see its worker.
+  const uint32_t now = asked.load(std::memory_order_seq_cst);
+  if (now == served.load(std::memory_order_relaxed)) return false;
+  if (!scouts_try_lock()) return false;  // the process ends
+  if (block_off()) {
+    block_sees_at_once.store(false, std::memory_order_relaxed);  // it may have been turned off while we started them
+    scouts_end();
+  }
+  const bool ended = scouts_have_ended();  // also those of a mode before
+  bool all = true;
+  if (ended && !block_off()) outside_of_forks([&all] { all = have_scouts(); });
+  scouts_unlock();
+  if (!ended) return true;
+  refused.store(!all, std::memory_order_relaxed);
+  served.store(now, std::memory_order_release);
+  return false;
 }
 
 bool block_is_scout(int tid) noexcept { return is_scout(tid); }
@@ -243,9 +325,14 @@ void block_came_back(Klt* self) noexcept {
 }
 
 void block_worker_starts(Worker* worker) noexcept {
-  if (block_off()) return;
-  // The kernel refuses the thread: this one keeps its worker when it blocks, as without us.
-  if (scout_start(worker)) scout_look(worker);
+  worker->post.index.store(worker->index, std::memory_order_relaxed);
+  if (block_mode.load(std::memory_order_seq_cst) == BlockMode::Off) return;
+  // Not by us: see spare_for_new_worker(). Where the kernel refuses the thread the worker is kept by who blocks, as without us.
+  if (worker->post.started.load(std::memory_order_acquire)) {
+    scout_look(worker);
+  } else {
+    ask_for_scouts();
+  }
 }
 
 void block_worker_ends(Worker* worker) noexcept { heir_dismiss(worker); }
@@ -278,13 +365,10 @@ extern "C" {
 
 int weft_blocking_set_mode(weft_blocking_mode_t mode) {
   if (static_cast<unsigned>(mode) > WEFT_BLOCKING_AUTO) return WEFT_ERR_INVALID;
-  process_start_threads();
-  const WatchBegins begins(mode != WEFT_BLOCKING_OFF && block_off() && perf_is_asked_for());
-  const NoPreemption scope;
-  std::lock_guard hold(runtime.setup);
-  if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
-  settings_made.fetch_add(1, std::memory_order_relaxed);
-  return set_mode_as_wished(static_cast<BlockMode>(mode));
+  return change_mode(static_cast<BlockMode>(mode), [] {
+    settings_made.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 int weft_blocking_set_klts(unsigned klts) {

@@ -76,6 +76,9 @@ void for_each_post(F&& f) noexcept {
   }
 }
 
+constinit SpinLock starting_and_ending;
+constinit pid_t started_by = 0;          // the process; under that lock
+
 constinit std::atomic<bool> told{false};
 // Units block often, or are to be seen at once from the first one on. Any thread; so are the next two, which nobody needs exactly.
 constinit std::atomic<bool> alert{false};
@@ -403,23 +406,18 @@ void scout_rest(Worker* worker) noexcept {
   if (!asleep && worker->lane.has_unit()) scout_look(worker);
 }
 
-namespace {
-
-constinit pid_t started_by = 0;  // the process; under runtime.setup
-
-}  // namespace
-
 bool scout_start(Worker* worker) noexcept {
   BlockPost& post = worker->post;
-  post.index.store(worker->index, std::memory_order_relaxed);
-  if (post.started) return true;
+  if (post.started.load(std::memory_order_relaxed)) return true;
   list(worker);
   post.state.store(kPostLooks, std::memory_order_relaxed);
   started_by = getpid();
   post.tid.store(kOnlyStarting, std::memory_order_relaxed);
-  post.started = service_thread_start(post.thread, scout_main, worker) == 0;
-  if (!post.started) post.tid.store(0, std::memory_order_relaxed);
-  return post.started;
+  const bool started = service_thread_start(post.thread, scout_main, worker) == 0;
+  if (!started) post.tid.store(0, std::memory_order_relaxed);
+  // Release, pairs with the acquire of a worker that starts: its scout can be told to look.
+  post.started.store(started, std::memory_order_release);
+  return started;
 }
 
 namespace {
@@ -433,39 +431,71 @@ void let_it_end(int tid) noexcept {
   if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));
 }
 
-// Each; then gone(its worker).
-template <class F>
-void end_threads(F gone) noexcept {
-  for_each_post([](Worker* worker) {
-    let_it_end(worker->post.tid.load(std::memory_order_relaxed));  // first: then it lives still, and the number is its own
-    worker->post.state.store(kPostEnds, std::memory_order_seq_cst);
-    futex_wake(worker->post.state, 1);
-  });
-  for_each_post([&gone](Worker* worker) {
-    BlockPost& post = worker->post;
-    if (!post.started) return;
-    pthread_join(post.thread, nullptr);
-    post.started = false;
-    post.tid.store(0, std::memory_order_relaxed);
-    gone(worker);
-  });
+bool is_ending(const BlockPost& post) noexcept {
+  return post.started.load(std::memory_order_relaxed) && post.state.load(std::memory_order_relaxed) == kPostEnds;
+}
+
+// Of one whose thread is no more.
+void dismiss(Worker* worker) noexcept {
+  BlockPost& post = worker->post;
+  post.started.store(false, std::memory_order_relaxed);
+  post.tid.store(0, std::memory_order_relaxed);
+  worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_relaxed);
+  gate_enter();
+  heir_dismiss(worker);
+  gate_leave();
 }
 
 // The thread that ends last gives the process's memory back, by its own policy. That is not to be one of these: on a core that others
 // keep busy it would take minutes for what takes a tenth of a second. Nobody's blocking is noticed from here on. Not by a child of
 // _Fork() or of the bare system call, to whom nobody has said that they are its parent's.
 [[gnu::destructor]] void end_before_the_process() noexcept {
-  if (!runtime.setup.try_lock()) return;  // somebody is at them, and the process ends meanwhile
-  if (getpid() == started_by) end_threads([](Worker*) {});
-  runtime.setup.unlock();
+  if (!scouts_try_lock()) return;  // somebody is at them, and the process ends meanwhile
+  if (getpid() == started_by) {
+    scouts_end();
+    for_each_post([](Worker* worker) {
+      if (is_ending(worker->post)) pthread_join(worker->post.thread, nullptr);
+      worker->post.started.store(false, std::memory_order_relaxed);
+    });
+  }
+  scouts_unlock();
 }
 
 }  // namespace
 
+void scouts_lock() noexcept { starting_and_ending.lock(); }
+bool scouts_try_lock() noexcept { return starting_and_ending.try_lock(); }
+void scouts_unlock() noexcept { starting_and_ending.unlock(); }
+
+void scouts_end() noexcept {
+  for_each_post([](Worker* worker) {
+    BlockPost& post = worker->post;
+    if (!post.started.load(std::memory_order_relaxed) || is_ending(post)) return;
+    let_it_end(post.tid.load(std::memory_order_relaxed));  // first: then it lives still, and the number is its own
+    post.state.store(kPostEnds, std::memory_order_seq_cst);
+    futex_wake(post.state, 1);
+  });
+}
+
+bool scouts_have_ended() noexcept {
+  bool all = true;
+  for_each_post([&all](Worker* worker) {
+    if (!is_ending(worker->post)) return;
+    if (pthread_tryjoin_np(worker->post.thread, nullptr) == 0) {
+      dismiss(worker);
+    } else {
+      all = false;
+    }
+  });
+  return all;
+}
+
 void scouts_stop() noexcept {
-  end_threads([](Worker* worker) {
-    worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_relaxed);
-    heir_dismiss(worker);
+  scouts_end();
+  for_each_post([](Worker* worker) {
+    if (!is_ending(worker->post)) return;
+    pthread_join(worker->post.thread, nullptr);
+    dismiss(worker);
   });
 }
 
@@ -476,9 +506,10 @@ void scouts_forget_workers() noexcept {
 
 void scouts_forget_threads() noexcept {
   told.store(false, std::memory_order_relaxed);
+  starting_and_ending.unlock();
   for_each_post([](Worker* worker) {
     BlockPost& post = worker->post;
-    post.started = false;
+    post.started.store(false, std::memory_order_relaxed);
     post.tid.store(0, std::memory_order_relaxed);
     post.heir.store(nullptr, std::memory_order_relaxed);
     post.state.store(kPostEnds, std::memory_order_relaxed);

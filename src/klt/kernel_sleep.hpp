@@ -39,7 +39,9 @@ inline bool leaves_its_klt() noexcept { return !(preempt_off() && block_off()); 
 void block_prepare() noexcept;
 // As the options say; a message where the system cannot do it.
 void block_start(const Options& options) noexcept;
-// Nobody but the caller runs units.
+// From here on no worker is taken.
+void block_off_for_good() noexcept;
+// Nobody but the caller runs units, and nobody makes spares.
 void block_stop() noexcept;
 // All KLTs but the caller's have ended.
 void block_remove() noexcept;
@@ -49,6 +51,8 @@ void block_become_child(Klt* self, Worker* worker) noexcept;
 void block_start_in_child() noexcept;
 // The thread that makes spares: beside many that keep their ticks out scouts have nothing of the core. True: it is to do so again soon.
 bool block_look_for_deaf() noexcept;
+// The same thread: has as many scouts as the mode says, if it has been asked to see to that. True: it is to do so again soon.
+bool block_see_to_scouts() noexcept;
 // One of ours that is no KLT.
 bool block_is_scout(int tid) noexcept;
 // One of those has been made, and does nothing of ours yet.
@@ -87,7 +91,7 @@ void block_call_in(Klt* klt) noexcept;
 
 // ---- a worker ---------------------------------------------------------------------------------------
 
-// It has a scout from here on, if there are any. Under runtime.setup, or before anybody else knows the worker.
+// It has a scout soon, if there are any. It is active already.
 void block_worker_starts(Worker* worker) noexcept;
 // Nobody carries it any more.
 void block_worker_ends(Worker* worker) noexcept;

@@ -286,11 +286,12 @@ void drop_all(Worker* mine) noexcept {
 // Back to where start() began. On the initial KLT with its guard up, if that has been adopted.
 void stop() noexcept {
   process_forget_threads();
+  block_off_for_good();
+  preempt_stop();
+  spare_maker_stop();
   block_stop();  // its threads may be writing a report
   inspect_stop();
   bell_stop();
-  preempt_stop();
-  spare_maker_stop();
   if (Klt* klt = runtime.initial) {
     drop_all(runtime.active.load(std::memory_order_relaxed) > 0 ? guard_worker() : nullptr);
     const bool was_bound = klt->bound_cpu.load(std::memory_order_relaxed) >= 0;
@@ -430,7 +431,7 @@ int worker_start(Worker* worker, Klt* klt) noexcept {
   worker->stopped.store(0, std::memory_order_relaxed);
   worker->joiners.store(nullptr, std::memory_order_relaxed);
   worker->left = {nullptr, nullptr, nullptr};
-  worker->state.store(WorkerState::kActive, std::memory_order_release);
+  worker->state.store(WorkerState::kActive, std::memory_order_seq_cst);  // see block_worker_starts()
   runtime.active.fetch_add(1, std::memory_order_relaxed);
   block_worker_starts(worker);
   hand_to(worker, klt);

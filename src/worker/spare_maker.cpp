@@ -24,7 +24,7 @@
 namespace weft::rt {
 namespace {
 
-constexpr uint64_t kKeepNs = 1'000'000'000, kLookForDeafNs = 2'000'000;
+constexpr uint64_t kKeepNs = 1'000'000'000, kLookForDeafNs = 2'000'000, kScoutsEndNs = 1'000'000;
 // Whoever has become one stays for a while: where ULTs are preempted each needs its own, and the next ones will too.
 constexpr unsigned kMostSpares = 64;
 
@@ -84,7 +84,9 @@ void* maker_main(void*) noexcept {
     if (identity_waits() && !keeper_start()) identity_refused(EAGAIN);
     preempt_look_for_stuck();
     outside_of_forks(preempt_start_metronome);
-    if (block_look_for_deaf()) {
+    if (block_see_to_scouts()) {
+      futex_wait_for(wish, kNothing, kScoutsEndNs);
+    } else if (block_look_for_deaf()) {
       futex_wait_for(wish, kNothing, kLookForDeafNs);
     } else if (!too_many_spares()) {
       futex_wait(wish, kNothing);
@@ -116,16 +118,20 @@ uint32_t spare_maker_rounds() noexcept { return rounds.load(std::memory_order_ac
 
 void spare_maker_wait(uint32_t seen, uint64_t ns) noexcept { futex_wait_for(rounds, seen, ns); }
 
+void spare_maker_pause(uint32_t seen) noexcept {
+  constexpr uint64_t kPauseNs = 50'000;
+  if (weft_sleep(kPauseNs) != WEFT_OK) spare_maker_wait(seen, kPauseNs);  // a tasklet's, say
+}
+
 Klt* spare_for_new_worker() noexcept {
   constexpr unsigned kRounds = 3;  // without one: no spares are kept
-  constexpr uint64_t kPauseNs = 50'000;
   if (!leaves_its_klt() || spare_maker_tid() == 0) return nullptr;
   const uint32_t refused = spare_maker_refusals();
   for (unsigned without = 0; without < kRounds && spare_maker_refusals() == refused;) {
     const uint32_t round = spare_maker_rounds();
     if (Klt* klt = klt_try_acquire(-1)) return klt;
     spare_maker_call();
-    if (weft_sleep(kPauseNs) != WEFT_OK) spare_maker_wait(round, kPauseNs);  // a tasklet's, say
+    spare_maker_pause(round);
     if (spare_maker_rounds() != round) ++without;
   }
   return nullptr;
@@ -139,6 +145,8 @@ bool spare_maker_start() noexcept {
   started = service_thread_start(maker, maker_main, nullptr) == 0;
   return started;
 }
+
+bool spare_maker_is_there() noexcept { return started; }
 
 bool spare_maker_is_starting() noexcept { return started && spare_maker_tid() == 0; }
 

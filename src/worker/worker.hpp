@@ -78,8 +78,8 @@ struct BlockPost {
   std::atomic<Klt*> heir{nullptr};   // sleeps, and is no spare meanwhile
   std::atomic<int> tid{0};
   std::atomic<unsigned> index{0};    // the worker's: of its deadlines
-  pthread_t thread{};                // of whoever starts and stops it
-  bool started = false;
+  pthread_t thread{};                // of whoever starts and ends it
+  std::atomic<bool> started{false};  // the same one; a worker that starts looks at it
   bool listed = false;
   Worker* next = nullptr;  // in the list of those that have, or had, a scout
 };

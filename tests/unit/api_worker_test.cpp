@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -299,7 +300,7 @@ TEST_P(ApiWorker, AllWorkersTakePart) {
 }
 
 // The C library wants the loader's lock for a thread; who has it was preempted, and has no other worker.
-TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
+void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& step) {
   weft_options_t options{};
   options.workers = 1;
   ASSERT_TRUE(ok(weft_initialize(&options)));
@@ -315,21 +316,37 @@ TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
       weft_yield();
     }
   });
-  Call makes([&] {
-    for (int i = 0; i < 100; ++i) {
-      weft_worker_t worker = nullptr;
-      EXPECT_TRUE(ok(weft_worker_create(nullptr, &worker)));
-      EXPECT_TRUE(ok(weft_worker_free(&worker)));
-    }
+  Call steps([&] {
+    for (int i = 0; i < 100; ++i) step();
     over = true;
   });
   weft_unit_attr_t attr = default_attr();
   attr.worker = weft_worker_get(0);
   attr.pinned = true;
-  std::vector<weft_unit_t> units{loads.ult(&attr), makes.ult(&attr)};
+  std::vector<weft_unit_t> units{loads.ult(&attr), steps.ult(&attr)};
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
   EXPECT_TRUE(ok(weft_finalize()));
+}
+
+void make_and_free_a_worker() {
+  weft_worker_t worker = nullptr;
+  EXPECT_TRUE(ok(weft_worker_create(nullptr, &worker)));
+  EXPECT_TRUE(ok(weft_worker_free(&worker)));
+}
+
+TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
+  while_a_library_is_loaded_on_the_same_worker(make_and_free_a_worker);
+}
+
+// Scouts are threads, too.
+TEST(ApiWorkerPreempted, ModeChangesWhileALibraryIsLoadedOnTheSameWorker) {
+  while_a_library_is_loaded_on_the_same_worker([] {
+    EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+    make_and_free_a_worker();
+    EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
+    weft_yield();
+  });
 }
 
 }  // namespace
