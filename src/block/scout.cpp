@@ -99,7 +99,7 @@ struct Scout {
   uint64_t stamp = 0;    // what it saw
   unsigned same = 0;     // looks at which it was that, and nobody else ran here
   uint64_t seen = 0;     // when it last looked, or woke
-  uint64_t alone = 0;    // since when there has been no spare for what it saw
+  uint64_t alone = 0, alone_last = 0;  // since when there has been no spare for what it saw, and when it saw that last
   uint64_t nap = kNapNs;  // the next one
   uint64_t ready = 0;    // since when it has had a use for the core; 0: not known
   uint64_t ran = 0;      // the CPU time of that KLT at the last look; 0: not known
@@ -176,7 +176,7 @@ void note_company(Scout& scout, const Klt* klt, bool asleep, uint64_t now) noexc
 }
 
 // The carrier sleeps, or keeps its ticks out.
-void see_to_it(Scout& scout, const Klt* klt, const Sight& sight, bool unchanged) noexcept {
+void see_to_it(Scout& scout, const Klt* klt, const Sight& sight, bool same) noexcept {
   Worker* worker = scout.worker;
   // In Weft, or in the code of a scheduler or a pool of the user's, from which nobody takes a worker.
   if (klt->guard.load(std::memory_order_acquire) != kGuardDown) return;
@@ -184,11 +184,12 @@ void see_to_it(Scout& scout, const Klt* klt, const Sight& sight, bool unchanged)
   if (sight.asleep) count_block(worker, klt, sight);
   if (call_heir(worker)) {
     scout.alone = 0;
-  } else if (scout.alone == 0 || !unchanged) {
-    scout.alone = scout.seen;
-  } else if (scout.seen - scout.alone >= kAloneNs) {
-    heir_is_captive(worker);
+    return;
   }
+  // Ticks may wake it now and then, and not switch it.
+  if (scout.alone == 0 || !same || scout.seen - scout.alone_last > 2 * kAloneNs) scout.alone = scout.seen;
+  scout.alone_last = scout.seen;
+  if (scout.seen - scout.alone >= kAloneNs) heir_is_captive(worker);
 }
 
 // The carrier computes, and more than one unit waits for it: a worker could help that stands still since its ULT blocks, and for which
@@ -219,13 +220,13 @@ bool look(Scout& scout) noexcept {
   scout.seen = now;
   if (!sight.asleep || scout.same == 0) scout.nap = kNapNs;
   note_company(scout, klt, sight.asleep, now);
+  const bool same = klt == scout.klt;
   scout.klt = klt;
   if (sight.asleep || preempt_cannot_come(worker, klt, now)) {
     scout.nap_in_company = kNapNs;
     scout.calm_nap = kFirstCalmNapNs;
-    see_to_it(scout, klt, sight, unchanged);
+    see_to_it(scout, klt, sight, same);
   } else {
-    scout.alone = 0;
     call_others(worker);
   }
   return true;
