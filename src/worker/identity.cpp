@@ -1,19 +1,19 @@
 #include "worker/identity.hpp"
 
 #include <errno.h>
-#include <sys/syscall.h>
 
 #include <cstring>
 #include <mutex>
 
 #include "api/handles.hpp"
-#include "arch/system_call.hpp"
 #include "identity/keeper.hpp"
 #include "klt/guard.hpp"
+#include "klt/kernel_sleep.hpp"
 #include "klt/no_preemption.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/time_slice.hpp"
 #include "os/cpu_yield.hpp"
+#include "os/futex.hpp"
 #include "worker/lender_signal.hpp"
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
@@ -58,8 +58,18 @@ int look_for_one(Identity*& identity, size_t stack_size, uint32_t refusals) noex
   });
 }
 
-// The keeper may wait for a lock of malloc's that a preempted ULT holds. Here the guard is down: a tick, or whoever sees
-// that this thread sleeps, takes the worker along, and that ULT goes on.
+// The keeper, or whoever starts it, may wait for a lock of malloc's or the loader's, and a preempted ULT hold it. If that one waits for this very worker it
+// goes on meanwhile: whether the caller may be preempted, or loses its worker when it sleeps, is the program's to say, and says nothing of Weft's own
+// waits. One that comes to wait here later is found by the next look. Guard down.
+void wait_for_news(uint32_t news) noexcept {
+  constexpr uint64_t kPauseNs = 50'000, kLookAgainNs = 10'000'000;
+  const bool others = leaves_its_klt() && in_section([] {
+    Worker* worker = klt_register_valid() ? guard_worker() : nullptr;
+    return worker != nullptr && preemption_allowed(klt_self()) && units_wait(worker);
+  });
+  if (!others || weft_sleep(kPauseNs) != WEFT_OK) futex_wait_for(identity_news, news, kLookAgainNs);
+}
+
 int wait_for_one(Identity*& identity, size_t stack_size) noexcept {
   const uint32_t refusals = identity_refusals();
   Worker* worker = section_enter();
@@ -75,7 +85,7 @@ int wait_for_one(Identity*& identity, size_t stack_size) noexcept {
     if (error != WEFT_ERR_BUSY) break;
     keeper_call();
     if (!keeper_runs()) spare_maker_call();
-    system_call(SYS_futex, reinterpret_cast<long>(&identity_news), FUTEX_WAIT_PRIVATE, static_cast<long>(news), 0);
+    wait_for_news(news);
   }
   identity_wait_ends();
   return error;
