@@ -124,7 +124,7 @@ void preempt_forget_pacers() noexcept;
 
 // The futex that the tick has interrupted the thread in, which sleeps there without a time; null: it does something else.
 const void* preempt_futex_of(const ucontext_t* frame) noexcept;
-// A tick has found a ULT that is left alone, while others wait: stuck.cpp.
-void preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept;
+// A tick has found a ULT that is left alone, while others wait: stuck.cpp. True: it waits for one of those, and has to let them go on.
+bool preempt_left_alone(Worker* worker, const ucontext_t* frame) noexcept;
 
 }  // namespace weft::rt

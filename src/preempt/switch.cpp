@@ -239,8 +239,8 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     if (may_leave) preempt_tick_again(self, worker);  // it may be about to fall asleep
     return;
   }
-  if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker)) {
-    preempt_left_alone(worker, frame);
+  if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker) && preempt_left_alone(worker, frame)) {
+    return switch_klt(self, worker);
   }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);

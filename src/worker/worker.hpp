@@ -59,11 +59,13 @@ struct PreemptClock {
   std::atomic<uint64_t> seen{0};      // what had begun to run when it was armed
   std::atomic<const Unit*> whose{nullptr};  // a name: it ends this one's short slice only; null: of whoever runs
   std::atomic<uint32_t> spun{0};      // ticks that are left before it is forgotten that a unit spun here
-  // a ULT is left alone while others wait: since when, in which futex, what had begun to run then; somebody is to look
+  // a ULT is left alone while others wait: since when, in which futex, what had begun to run then, how often somebody has been asked to look since;
+  // somebody is to look; the worker was given to whoever held that lock
   std::atomic<uint64_t> alone_since{0};
   std::atomic<const void*> alone_at{nullptr};
   std::atomic<uint64_t> alone_progress{UINT64_MAX};
-  std::atomic<bool> stuck{false};
+  std::atomic<uint32_t> alone_asked{0};
+  std::atomic<bool> stuck{false}, unstuck{false};
   std::atomic<uint64_t> round{0};     // the last one of the process's that it took part in
 };
 

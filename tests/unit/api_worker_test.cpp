@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <set>
+#include <thread>
 #include <vector>
 
+#include "sanitizer_switch.hpp"
 #include "support/runtime_fixture.hpp"
 #include "weft/preempt.h"
 
@@ -300,7 +302,7 @@ TEST_P(ApiWorker, AllWorkersTakePart) {
 }
 
 // The C library wants the loader's lock for a thread; who has it was preempted, and has no other worker.
-void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& step) {
+void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& step, weft_preemption_t kind = WEFT_PREEMPTION_DEFAULT) {
   weft_options_t options{};
   options.workers = 1;
   ASSERT_TRUE(ok(weft_initialize(&options)));
@@ -323,7 +325,9 @@ void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& s
   weft_unit_attr_t attr = default_attr();
   attr.worker = weft_worker_get(0);
   attr.pinned = true;
-  std::vector<weft_unit_t> units{loads.ult(&attr), steps.ult(&attr)};
+  std::vector<weft_unit_t> units{loads.ult(&attr)};
+  attr.preemption = kind;
+  units.push_back(steps.ult(&attr));
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
   EXPECT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_OFF)));
   EXPECT_TRUE(ok(weft_finalize()));
@@ -347,6 +351,50 @@ TEST(ApiWorkerPreempted, ModeChangesWhileALibraryIsLoadedOnTheSameWorker) {
     EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
     weft_yield();
   });
+}
+
+// One that is not preempted waits for the lock, in the kernel, and who makes spares as well.
+TEST(ApiWorkerPreempted, BlocksWhereOthersWerePreemptedAsTheyMadeThreads) {
+  for (const weft_blocking_mode_t mode : {WEFT_BLOCKING_AUTO, WEFT_BLOCKING_ON}) {
+    weft_options_t options{};
+    options.workers = 1;
+    ASSERT_TRUE(ok(weft_initialize(&options)));
+    ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
+    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+    ASSERT_TRUE(ok(weft_blocking_set_mode(mode)));
+    Call makes_threads([] {
+      for (int i = 0; i < 600; ++i) {
+        std::thread([] {}).join();
+        weft_yield();
+      }
+    });
+    weft_unit_attr_t attr = default_attr();
+    std::vector<weft_unit_t> units;
+    for (int i = 0; i < 8; ++i) {
+      attr.preemption = i % 4 == 0 ? WEFT_PREEMPTION_NONE : WEFT_PREEMPTION_KLT_SWITCHING;
+      units.push_back(makes_threads.ult(&attr));
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    EXPECT_TRUE(ok(weft_finalize()));
+  }
+}
+
+// The same, for a thread that Weft needs.
+TEST(ApiWorkerPreempted, WaitsForAnIdentityWhileALibraryIsLoadedOnTheSameWorker) {
+  if (const char* why = weft::rt::san::no_identities()) GTEST_SKIP() << why;
+  std::vector<weft_unit_t> units;
+  Call nothing([] {});
+  while_a_library_is_loaded_on_the_same_worker(
+      [&] {
+        weft_unit_attr_t attr = default_attr();
+        attr.identity = WEFT_IDENTITY_OWN;
+        units.push_back(nothing.ult(&attr));
+        weft_yield();
+        if (units.size() == 100) {
+          EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+        }
+      },
+      WEFT_PREEMPTION_NONE);
 }
 
 }  // namespace
