@@ -255,6 +255,23 @@ TEST_P(Primitives, RecursiveMutexCountsItsOwner) {
   });
 }
 
+TEST(RecursiveMutex, IsMainsBeforeWhileAndAfterTheRuntimeRuns) {
+  weft_recursive_mutex_t before = WEFT_RECURSIVE_MUTEX_INIT, while_it_runs = WEFT_RECURSIVE_MUTEX_INIT;
+  EXPECT_TRUE(ok(weft_recursive_mutex_lock(&before)));
+  ASSERT_TRUE(ok(weft_initialize(nullptr)));
+  EXPECT_TRUE(ok(weft_recursive_mutex_lock(&before)));
+  EXPECT_TRUE(ok(weft_recursive_mutex_unlock(&before)));
+  in_ult([&] { EXPECT_TRUE(fails(WEFT_ERR_NOT_OWNER, weft_recursive_mutex_unlock(&before))); });
+  EXPECT_TRUE(ok(weft_recursive_mutex_unlock(&before)));
+  in_ult([&] {
+    EXPECT_TRUE(ok(weft_recursive_mutex_lock(&before)));
+    EXPECT_TRUE(ok(weft_recursive_mutex_unlock(&before)));
+  });
+  EXPECT_TRUE(ok(weft_recursive_mutex_lock(&while_it_runs)));
+  ASSERT_TRUE(ok(weft_finalize()));
+  EXPECT_TRUE(ok(weft_recursive_mutex_unlock(&while_it_runs)));
+}
+
 TEST_F(OneWorkerPrimitives, MutexIsHandedToWaitersHereInTheOrderOfTheirRank) {
   weft_mutex_t mutex = WEFT_MUTEX_INIT;
   std::vector<int> order;
