@@ -24,7 +24,7 @@ typedef enum weft_blocking_mode {
   WEFT_BLOCKING_AUTO,  // only where units wait, for its worker or for others that have several
 } weft_blocking_mode_t;
 
-// Whether workers are taken from kernel threads that block.
+// Whether workers are taken from kernel threads that block. A ULT may be suspended; a tasklet does not wait until the change is complete.
 // Errors: UNSUPPORTED, the system grants no way to see that a thread blocks, or refuses a thread; see docs/blocking.md.
 WEFT_API int weft_blocking_set_mode(weft_blocking_mode_t mode);
 // How many ULTs may be in the kernel without their workers. One more keeps its worker, for 10 ms at most if others wait there,

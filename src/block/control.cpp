@@ -328,7 +328,7 @@ void block_worker_starts(Worker* worker) noexcept {
   worker->post.index.store(worker->index, std::memory_order_relaxed);
   if (block_mode.load(std::memory_order_seq_cst) == BlockMode::Off) return;
   // Not by us: see spare_for_new_worker(). Where the kernel refuses the thread the worker is kept by who blocks, as without us.
-  if (worker->post.started.load(std::memory_order_acquire)) {
+  if (worker->post.started.load(std::memory_order_seq_cst)) {  // one that ends is joined before our worker is looked at
     scout_look(worker);
   } else {
     ask_for_scouts();

@@ -439,7 +439,7 @@ bool is_ending(const BlockPost& post) noexcept {
 // Of one whose thread is no more.
 void dismiss(Worker* worker) noexcept {
   BlockPost& post = worker->post;
-  post.started.store(false, std::memory_order_relaxed);
+  post.started.store(false, std::memory_order_seq_cst);  // see block_worker_starts()
   post.tid.store(0, std::memory_order_relaxed);
   worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_relaxed);
   gate_enter();
