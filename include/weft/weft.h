@@ -394,7 +394,8 @@ WEFT_API int weft_worker_cpu(weft_worker_t worker);    // -1: not bound
 // Replaces the main scheduler; the old one is left to its owner. Units stay in their pools; those of default pools that are not pinned may
 // be run by any worker that has one.
 // The caller goes on under the new one, with its first pool as home.
-// Context: ULT on that worker. Errors: INVALID, STATE (another caller, or the scheduler is in use).
+// Context: ULT on that worker. Errors: INVALID, STATE (another caller; the scheduler is in use; the old one, of the program's, has not yet looked
+// since it was last replaced).
 WEFT_API int weft_worker_set_sched(weft_worker_t worker, weft_sched_t sched);
 WEFT_API weft_sched_t weft_worker_sched(weft_worker_t worker);
 WEFT_API weft_pool_t weft_worker_pool(weft_worker_t worker);  // its scheduler's first pool

@@ -172,7 +172,9 @@ int weft_worker_set_sched(weft_worker_t handle, weft_sched_t sched_handle) {
   if (sched->worker.load() != nullptr || sched->stacked.load()) return WEFT_ERR_STATE;
   Worker* mine = section_enter();
   Unit* unit = mine != nullptr ? klt_current() : nullptr;
-  if (mine != worker || unit == nullptr || unit_is(unit, flag::kTasklet)) {
+  const bool may = mine == worker && unit != nullptr && !unit_is(unit, flag::kTasklet);
+  // Another one has replaced it, and waits until it looks: that one's pools would have no scheduler.
+  if (!may || worker->new_sched.load(std::memory_order_relaxed) != nullptr) {
     section_leave(mine);
     return WEFT_ERR_STATE;
   }

@@ -418,6 +418,33 @@ TEST_P(ApiSched, ReplaceTheSchedulerOfWorkerZero) {
   EXPECT_TRUE(wait_until([&] { return weft_sched_free(&mine) == WEFT_OK; }));
 }
 
+// One of the program's that runs a unit of each of its pools before it looks.
+TEST_P(ApiSched, OneThatHasBeenReplacedIsNotReplacedAgainBeforeItLooks) {
+  UserSched mine;
+  const weft_sched_ops_t ops = UserSched::ops();
+  weft_pool_t pools[2] = {};
+  for (auto& p : pools) ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &p)));
+  weft_sched_t sched = nullptr, others[2] = {};
+  ASSERT_TRUE(ok(weft_sched_create_user(&ops, &mine, 2, pools, &sched)));
+  for (auto& other : others) ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 0, nullptr, &other)));
+  int errors[2] = {-1, -1};
+  Call first([&] { errors[0] = weft_worker_set_sched(weft_worker_self(), others[0]); });
+  Call second([&] { errors[1] = weft_worker_set_sched(weft_worker_self(), others[1]); });
+  weft_unit_attr_t attr = default_attr();
+  attr.pool = pools[0];
+  weft_unit_t units[2] = {first.ult(&attr)};
+  attr.pool = pools[1];
+  units[1] = second.ult(&attr);
+  weft_worker_t worker = nullptr;
+  ASSERT_TRUE(ok(weft_worker_create(sched, &worker)));
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_TRUE(ok(errors[0]));
+  EXPECT_TRUE(fails(WEFT_ERR_STATE, errors[1]));
+  EXPECT_TRUE(ok(weft_worker_free(&worker)));
+  for (weft_sched_t each : {sched, others[0], others[1]}) EXPECT_TRUE(ok(weft_sched_free(&each)));
+  for (auto& p : pools) EXPECT_TRUE(ok(weft_pool_free(&p)));
+}
+
 TEST_P(ApiSched, ArgumentsAreChecked) {
   weft_sched_t sched = nullptr;
   EXPECT_TRUE(fails(WEFT_ERR_INVALID, weft_sched_create(WEFT_SCHED_BASIC, 0, nullptr, nullptr)));
