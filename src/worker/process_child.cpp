@@ -44,12 +44,18 @@ constinit std::atomic<bool> threads_wait{false};  // to be started; written unde
 
 bool ended(const Unit* unit) noexcept { return unit_state(unit) == UnitState::kTerminated; }
 
+// A tasklet forks on the stack of the ULT that joins it or has it run, or of a stacked scheduler: that ULT stays behind, and its stack does not.
+bool is_here(const Stack& stack) noexcept {
+  const auto* here = static_cast<const char*>(stack_pointer());
+  return here >= stack.low && here < stack.top;
+}
+
 // Stacks of the default size go by the batch. That of main is the thread's; its record is the survivor's now.
 void drop_stack(Unit* unit, const Unit* survivor) noexcept {
   Stack* stack = unit->stack;
   const bool lenders = stack != nullptr && stack->part;  // which has stayed behind
   if (stack == nullptr || (unit_is(unit, flag::kStackKept) && ended(unit) && !lenders)) return;  // for a revival
-  const bool stays = stack == &primary_stack || (survivor != nullptr && unit == survivor->host);
+  const bool stays = stack == &primary_stack || (survivor != nullptr && unit == survivor->host) || is_here(*stack);
   if (!stays && !lenders && stack->batch == nullptr) stack_dispose(stack);
   unit->stack = nullptr;
   unit->flags.clear(flag::kStackKept);

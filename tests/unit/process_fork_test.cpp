@@ -782,6 +782,14 @@ TEST_P(ProcessFork, FromATasklet) {
   in_ult([] { in_tasklet([] { EXPECT_EQ(run_in_child([] {}), 0); }); }, &attr);
 }
 
+TEST_P(ProcessFork, FromATaskletOnAUltsStackOfAnotherSize) {
+  weft_unit_attr_t attr = default_attr();
+  for (const size_t size : {64 * 1024, 512 * 1024}) {
+    attr.stack_size = size;
+    in_ult([] { in_tasklet([] { EXPECT_EQ(run_in_child([] {}), 0); }); }, &attr);
+  }
+}
+
 // A user-defined pool whose functions fork: the caller is in the middle of Weft.
 TEST_P(ProcessFork, FromAPoolsFunction) {
   struct Mine {
