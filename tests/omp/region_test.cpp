@@ -290,6 +290,21 @@ TEST(OmpFork, TheChildOpensRegionsOfItsOwn) {
   EXPECT_EQ(regions(), 7);
 }
 
+// One of the parent's threads looked for tasks just then: the child's of that number does not.
+TEST(OmpFork, ItsThreadsAreNotInTheMidstOfAnything) {
+  if (weft::rt::san::kSignalsComeLate) GTEST_SKIP() << "ThreadSanitizer's forked children start no threads";
+  own_icvs(this_member()).max_active_levels = 8;
+  std::vector<Thread*> threads(4);
+  in_parallel(4, [&](Member& member) { threads[static_cast<size_t>(member.num)] = member.thread; });
+  for (size_t i = 1; i < threads.size(); ++i) threads[i]->helping = true;
+  const int in_child = forked([] {
+    alarm(60);
+    return in_parallel(4, [](Member&) {}) + in_parallel(2, [](Member&) {});
+  });
+  for (size_t i = 1; i < threads.size(); ++i) threads[i]->helping = false;
+  EXPECT_EQ(in_child, 6);
+}
+
 TEST(OmpLimits, TheThreadLimitHoldsForAllRegionsOfAnInitialThread) {
   own_icvs(this_member()).max_active_levels = 4;
   own_icvs(this_member()).thread_limit = 5;

@@ -273,6 +273,7 @@ void threads_forget_all_but(Thread* keep) {
     Thread& thread = *found;
     thread.member = nullptr;
     thread.parked.store(0, std::memory_order_relaxed);
+    thread.helping.store(false, std::memory_order_relaxed);
     // It may have stopped in the middle of any of these.
     for (Stock& stock : thread.stocks) stock = {};
     thread.untold = {};
