@@ -22,6 +22,7 @@
 #include "os/kernel_tid.hpp"
 #include "os/signal_mask.hpp"
 #include "stats.hpp"
+#include "task_end.hpp"
 #include "thread.hpp"
 #include "wait.hpp"
 #include "weft/block.h"
@@ -200,6 +201,7 @@ void after_fork_child() {
   tool::forget_who_begins();
   if (!started.load(std::memory_order_relaxed)) return unlock_all();
   threads_forget_all_but(forking);
+  late_events_forget();
   keep_forget();
   if (forking != nullptr) {
     forking->unit = weft_initialized() ? weft_self() : nullptr;

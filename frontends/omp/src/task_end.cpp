@@ -13,6 +13,7 @@
 #include "memory.hpp"
 #include "queue.hpp"
 #include "wait.hpp"
+#include "weft/weft.h"
 
 namespace weft::omp {
 
@@ -156,7 +157,8 @@ void task_finish_slow(Thread& thread, Task* task) {
 }
 
 // What signal handlers have fulfilled: there nothing can be resumed, where Weft was interrupted, and nothing be ended, where OpenMP or
-// malloc() was. Whoever comes by does it: a worker by its bell, a thread that looks, for as long as it looks.
+// malloc() was. Whoever comes by does it: a worker by its bell, a thread that looks, for as long as it looks. A worker has a ULT do it: a lock of
+// malloc's or of a queue may be in the hands of one that was preempted, and waits for this worker. Its scheduler would wait for that one for ever.
 namespace {
 
 // Every handler blocks its own signal, but for SA_NODEFER. So do others block some, who wait a little longer then.
@@ -168,6 +170,7 @@ bool may_be_in_handler() {
 }
 
 std::atomic<Task*> fulfilled_late{nullptr};
+std::atomic<bool> somebody_comes{false};  // the ULT has not begun to look
 
 void fulfill(Task* task) {
   Thread* thread = this_thread_if_any();
@@ -191,15 +194,35 @@ void fulfill_late() {
   while (task != nullptr) fulfill(std::exchange(task, task->late));  // afterwards it may be gone
 }
 
+namespace {
+
+void fulfill_late_in_ult(void*) {
+  // Sequentially consistent, as are the two of whoever rings: we see the task, or that one sees that nobody comes.
+  somebody_comes.store(false, std::memory_order_seq_cst);
+  fulfill_late();
+}
+
+// A scheduler's.
+void answer_bell() {
+  if (fulfilled_late.load(std::memory_order_seq_cst) == nullptr || somebody_comes.exchange(true, std::memory_order_seq_cst)) return;
+  if (weft_ult_create(fulfill_late_in_ult, nullptr, nullptr, nullptr) == WEFT_OK) return;
+  somebody_comes.store(false, std::memory_order_relaxed);
+  fulfill_late();  // no memory
+}
+
+}  // namespace
+
+void late_events_forget() { somebody_comes.store(false, std::memory_order_relaxed); }
+
 void event_fulfill(Task* task) {
   if (__builtin_expect(!may_be_in_handler(), 1)) {
     fulfill(task);
     return;
   }
   task->late = fulfilled_late.load(std::memory_order_relaxed);
-  while (!fulfilled_late.compare_exchange_weak(task->late, task, std::memory_order_release, std::memory_order_relaxed)) {
+  while (!fulfilled_late.compare_exchange_weak(task->late, task, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  front::set_lasting_bell(&fulfill_late);
+  front::set_lasting_bell(&answer_bell);
   front::ring_bell();
 }
 

@@ -101,8 +101,10 @@ inline void tell_ends_before(Thread& thread, const Task* next) {
   if (next == nullptr || next->parent != untold.parent || counted_in(*next) != untold.group) tell_ends(thread);
 }
 
-// Does what signal handlers have left to be done. Context: a thread of a team's, or a scheduler.
+// Does what signal handlers have left to be done. Context: ULT.
 void fulfill_late();
+// In a forked child.
+void late_events_forget();
 
 // A task of whose dependences none is left goes where it will be found. depend.cpp calls it.
 void task_is_ready(Thread* caller, Task* task);
