@@ -5,6 +5,7 @@
 #include "arch/pause.hpp"
 #include "base/spin_lock.hpp"
 #include "klt/guard.hpp"
+#include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
@@ -30,6 +31,14 @@ bool sleeps_on(const PoolSleeper& sleeper, const Pool* pool) noexcept {
   return false;
 }
 
+// A scheduler's ULT may have to go into a pool of the user's, whose function a KLT without a worker cannot call as a KLT.
+void wake_sleeper(Worker* worker, Waiter* waiter) noexcept {
+  const bool no_worker = worker == nullptr && klt_register_valid() && klt_is_inside(klt_self());
+  if (!no_worker || waiter->unit == nullptr || goes_to_builtin(waiter->unit)) return waiter_wake(worker, waiter);
+  const AsThread scope(klt_self());
+  waiter_wake(nullptr, waiter);
+}
+
 template <class F>
 void wake_one(Worker* worker, F&& wanted) noexcept {
   Waiter* waiter = nullptr;
@@ -38,7 +47,7 @@ void wake_one(Worker* worker, F&& wanted) noexcept {
     if (wanted(*each)) waiter = each->waiter.exchange(nullptr, std::memory_order_seq_cst);
   }
   sleepers.lock.unlock();
-  if (waiter != nullptr) waiter_wake(worker, waiter);
+  if (waiter != nullptr) wake_sleeper(worker, waiter);
 }
 
 // Something that only this worker's scheduler gets done: a unit that waits for this KLT, or its own end.
