@@ -258,6 +258,45 @@ bool take_ready(weft_unit_t handle) {
   return pool_remove(to_handle(unit->pool.load(std::memory_order_relaxed)), handle);
 }
 
+namespace {
+
+struct Errand {
+  weft_unit_t unit, waits;
+};
+
+void do_errand(void* arg) {
+  const Errand& errand = *static_cast<Errand*>(arg);
+  run_from_scheduler_and_leave(guard_enter(), from_handle(errand.unit));
+  const weft_unit_t waits = errand.waits;
+  const bool parked = take_suspended(waits);
+  WEFT_CHECK(parked);  // before we were begun
+  switch_to(waits, Leave::kExit, 0);
+}
+
+// What main runs as a scheduler does must not stay on main's KLT: blocked, or preempted, it would have it, and main go on elsewhere, with another thread's
+// variables, and never again once it has slept (see leave_its_klt()). So another ULT runs it, which is nobody's, is left alone, and never in a pool.
+// Guard up; true: lowered, and it has been run.
+bool run_away_from_main(Worker* worker, Unit* self, weft_unit_t unit) noexcept {
+  if (self == nullptr || !unit_is(self->host, flag::kPrimary) || !leaves_its_klt()) return false;
+  UnitWish wish;
+  wish.detached = true;
+  wish.push = false;
+  wish.preemption = WEFT_PREEMPTION_NONE;
+  wish.blocking = WEFT_BLOCKING_UNAWARE;
+  Errand errand{unit, to_handle(self)};
+  const weft_pool_t home = to_handle(worker->home());
+  guard_leave(worker);
+  weft_unit_t helper = nullptr;
+  if (unit_create(home, do_errand, &errand, 0, wish, &helper) != WEFT_OK) {
+    static_cast<void>(guard_enter());
+    return false;
+  }
+  switch_to(helper, Leave::kSuspend, 0);
+  return true;
+}
+
+}  // namespace
+
 int run(weft_unit_t unit) {
   Worker* worker = guard_enter();
   if (worker == nullptr) return WEFT_ERR_CONTEXT;
@@ -266,14 +305,15 @@ int run(weft_unit_t unit) {
     guard_leave(worker);
     return WEFT_ERR_CONTEXT;
   }
-  return run_from_scheduler_and_leave(worker, from_handle(unit));
+  if (run_away_from_main(worker, self, unit)) return WEFT_OK;
+  return run_from_scheduler_and_leave(guard_worker(), from_handle(unit));
 }
 
 int run_of_pool(weft_unit_t handle, weft_pool_t pool_handle, int (*otherwise)(weft_unit_t, weft_pool_t)) {
   if (__builtin_expect(!klt_register_valid(), 0)) return otherwise(handle, pool_handle);
   Worker* worker = guard_enter();
   if (__builtin_expect(worker == nullptr, 0)) return otherwise(handle, pool_handle);
-  const Unit* self = klt_current();
+  Unit* self = klt_current();
   const uint32_t kind = self != nullptr ? self->flags & (flag::kFront | flag::kTasklet) : flag::kFront;
   Unit* unit = from_handle(handle);
   const Pool* pool = from_handle(pool_handle);
@@ -282,7 +322,8 @@ int run_of_pool(weft_unit_t handle, weft_pool_t pool_handle, int (*otherwise)(we
     guard_leave(worker);
     return otherwise(handle, pool_handle);
   }
-  return run_from_scheduler_and_leave(worker, unit);
+  if (run_away_from_main(worker, self, handle)) return WEFT_OK;
+  return run_from_scheduler_and_leave(guard_worker(), unit);
 }
 
 unsigned others_waiting() {

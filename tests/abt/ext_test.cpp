@@ -1,5 +1,6 @@
 // What Weft adds to Argobots' interface.
 #include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <climits>
@@ -222,6 +223,37 @@ TEST_F(AbtExtBlocking, OfAUnit) {
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_ARG, ABTX_thread_attr_set_blocking(attr, static_cast<ABTX_blocking_kind>(3))));
   EXPECT_TRUE(abt_ok(ABT_thread_attr_free(&attr)));
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_THREAD_ATTR, ABTX_thread_attr_set_blocking(attr, ABTX_BLOCKING_UNAWARE)));
+}
+
+// Runs a unit that blocks, as a scheduler would, and waits in between.
+void schedule_one_that_blocks() {
+  ABT_pool pool;
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &pool)));
+  const auto blocks = [](void*) { usleep(20'000); };
+  ABT_thread unit;
+  ASSERT_TRUE(abt_ok(ABT_thread_create(pool, blocks, nullptr, ABT_THREAD_ATTR_NULL, &unit)));
+  for (ABT_thread_state state = ABT_THREAD_STATE_READY; state != ABT_THREAD_STATE_TERMINATED;) {
+    ABT_thread next = ABT_THREAD_NULL;
+    ASSERT_TRUE(abt_ok(ABT_pool_pop_thread(pool, &next)));
+    if (next != ABT_THREAD_NULL) {
+      EXPECT_TRUE(abt_ok(ABT_self_schedule(next, ABT_POOL_NULL)));
+    }
+    ABTX_sleep(50e-6);
+    ASSERT_TRUE(abt_ok(ABT_thread_get_state(unit, &state)));
+  }
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&unit)));
+  EXPECT_TRUE(abt_ok(ABT_pool_free(&pool)));
+}
+
+// It would take main's kernel thread along.
+TEST_F(AbtExtBlocking, OfAUnitThatMainRuns) {
+  const pthread_t mine = pthread_self();
+  schedule_one_that_blocks();
+  EXPECT_TRUE(pthread_equal(pthread_self(), mine));
+  ABT_thread on_mains_stack;
+  ASSERT_TRUE(abt_ok(ABT_thread_create(main_pool(), [](void*) { schedule_one_that_blocks(); }, nullptr, ABT_THREAD_ATTR_NULL, &on_mains_stack)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&on_mains_stack)));
+  EXPECT_TRUE(pthread_equal(pthread_self(), mine));
 }
 
 TEST_F(AbtExtBlocking, OfAPool) {
