@@ -262,15 +262,16 @@ namespace {
 
 struct Errand {
   weft_unit_t unit, waits;
+  weft_event_t done;
 };
 
+// Whoever waits goes on at once, and not when its pool gets to it; it may have other plans, or have been resumed, by whomever.
 void do_errand(void* arg) {
-  const Errand& errand = *static_cast<Errand*>(arg);
+  Errand& errand = *static_cast<Errand*>(arg);
   run_from_scheduler_and_leave(guard_enter(), from_handle(errand.unit));
   const weft_unit_t waits = errand.waits;
-  const bool parked = take_suspended(waits);
-  WEFT_CHECK(parked);  // before we were begun
-  switch_to(waits, Leave::kExit, 0);
+  weft_event_set(&errand.done);  // it may be gone afterwards
+  if (take_ready(waits)) switch_to(waits, Leave::kExit, 0);
 }
 
 // What main runs as a scheduler does must not stay on main's KLT: blocked, or preempted, it would have it, and main go on elsewhere, with another thread's
@@ -283,7 +284,7 @@ bool run_away_from_main(Worker* worker, Unit* self, weft_unit_t unit) noexcept {
   wish.push = false;
   wish.preemption = WEFT_PREEMPTION_NONE;
   wish.blocking = WEFT_BLOCKING_UNAWARE;
-  Errand errand{unit, to_handle(self)};
+  Errand errand{unit, to_handle(self), WEFT_EVENT_INIT};
   const weft_pool_t home = to_handle(worker->home());
   guard_leave(worker);
   weft_unit_t helper = nullptr;
@@ -291,7 +292,10 @@ bool run_away_from_main(Worker* worker, Unit* self, weft_unit_t unit) noexcept {
     static_cast<void>(guard_enter());
     return false;
   }
-  switch_to(helper, Leave::kSuspend, 0);
+  worker = guard_enter();
+  dispatch_next(worker, from_handle(helper), nullptr);
+  guard_leave(worker);
+  weft_event_wait(&errand.done);
   return true;
 }
 
