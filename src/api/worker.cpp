@@ -136,7 +136,7 @@ int weft_worker_revive(weft_worker_t handle) {
   Worker* worker = live_worker(handle);
   if (worker == nullptr) return WEFT_ERR_INVALID;
   if (worker->state.load(std::memory_order_relaxed) != WorkerState::kStopped) return WEFT_ERR_STATE;
-  Klt* const klt = spare_for_new_worker();  // first: a ULT that is cancelled may end there
+  Klt* const klt = spare_for_new_worker();  // first: a ULT is suspended there, and others may revive the worker
   WorkerState stopped = WorkerState::kStopped;
   if (!worker->state.compare_exchange_strong(stopped, WorkerState::kNew)) {
     if (klt != nullptr) klt_put_back(klt);

@@ -75,14 +75,12 @@ unsigned most_spares() noexcept {
   return static_cast<unsigned>(std::min(most, kMaxSpares));
 }
 
-bool end_unforked_spare() noexcept;
-
 // False: there are enough spares already. For one that has forked only others of these are.
 bool spares_put(Klt* klt) noexcept {
   const bool forked = klt->has_forked.load(std::memory_order_relaxed);
   while (spares.count.fetch_add(1, std::memory_order_relaxed) >= (forked ? kMaxSpares : most_spares())) {
     spares.count.fetch_sub(1, std::memory_order_relaxed);
-    if (!forked || !end_unforked_spare()) return false;
+    if (!forked || !klt_end_spare()) return false;
   }
   for (;;) {
     for (auto& slot : spares.slots) {
@@ -101,19 +99,6 @@ bool spares_remove(Klt* klt) noexcept {
       spares.count.fetch_sub(1, std::memory_order_relaxed);
       return true;
     }
-  }
-  return false;
-}
-
-bool end_unforked_spare() noexcept {
-  for (auto& slot : spares.slots) {
-    Klt* klt = slot.load(std::memory_order_acquire);  // see klt_try_acquire()
-    if (klt == nullptr || klt->has_forked.load(std::memory_order_relaxed)) continue;
-    if (!slot.compare_exchange_strong(klt, nullptr, std::memory_order_acquire)) continue;
-    spares.count.fetch_sub(1, std::memory_order_relaxed);
-    klt->state.store(KltState::kStopping, std::memory_order_release);
-    klt_wake(klt);
-    return true;
   }
   return false;
 }
@@ -492,7 +477,18 @@ void klt_has_forked(Klt* klt) noexcept {
 }
 unsigned klts_that_have_forked() noexcept { return spares.forked.load(std::memory_order_relaxed); }
 
-void klt_end_spare() noexcept { end_unforked_spare(); }
+bool klt_end_spare() noexcept {
+  for (auto& slot : spares.slots) {
+    Klt* klt = slot.load(std::memory_order_acquire);  // see klt_try_acquire()
+    if (klt == nullptr || klt->has_forked.load(std::memory_order_relaxed)) continue;
+    if (!slot.compare_exchange_strong(klt, nullptr, std::memory_order_acquire)) continue;
+    spares.count.fetch_sub(1, std::memory_order_relaxed);
+    klt->state.store(KltState::kStopping, std::memory_order_release);
+    klt_wake(klt);
+    return true;
+  }
+  return false;
+}
 
 void klt_stop_all() noexcept {
   Klt* all = all_klts.head.load(std::memory_order_relaxed);

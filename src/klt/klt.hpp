@@ -272,8 +272,8 @@ void klt_wait_until_none_in(const void* object) noexcept;
 void klt_set_spare_limit(unsigned limit) noexcept;
 // How many there are.
 unsigned klt_spares() noexcept;
-// Ends one of them, if there is one that has not forked.
-void klt_end_spare() noexcept;
+// Ends one of them that has not forked. False: there is none.
+bool klt_end_spare() noexcept;
 // A child of the process may want to be sent a signal when its parent ends (PR_SET_PDEATHSIG): that is the kernel thread which has forked.
 // From here on it does not end while the runtime runs, needed or not. Its own thread, or whoever has the gate closed.
 void klt_has_forked(Klt* klt) noexcept;

@@ -301,14 +301,19 @@ TEST_P(ApiWorker, AllWorkersTakePart) {
   EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
 }
 
-// The C library wants the loader's lock for a thread; who has it was preempted, and has no other worker.
-void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& step, weft_preemption_t kind = WEFT_PREEMPTION_DEFAULT) {
+// One worker, on which nearly each call is interrupted.
+void initialize_preempted() {
   weft_options_t options{};
   options.workers = 1;
   ASSERT_TRUE(ok(weft_initialize(&options)));
   ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
   ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_KLT_SWITCHING)));
   ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+}
+
+// The C library wants the loader's lock for a thread; who has it was preempted, and has no other worker.
+void while_a_library_is_loaded_on_the_same_worker(const std::function<void()>& step, weft_preemption_t kind = WEFT_PREEMPTION_DEFAULT) {
+  ASSERT_NO_FATAL_FAILURE(initialize_preempted());
   std::atomic<bool> over = false;
   Call loads([&] {
     while (!over) {
@@ -356,11 +361,7 @@ TEST(ApiWorkerPreempted, ModeChangesWhileALibraryIsLoadedOnTheSameWorker) {
 // One that is not preempted waits for the lock, in the kernel, and who makes spares as well.
 TEST(ApiWorkerPreempted, BlocksWhereOthersWerePreemptedAsTheyMadeThreads) {
   for (const weft_blocking_mode_t mode : {WEFT_BLOCKING_AUTO, WEFT_BLOCKING_ON}) {
-    weft_options_t options{};
-    options.workers = 1;
-    ASSERT_TRUE(ok(weft_initialize(&options)));
-    ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
-    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_ON)));
+    ASSERT_NO_FATAL_FAILURE(initialize_preempted());
     ASSERT_TRUE(ok(weft_blocking_set_mode(mode)));
     Call makes_threads([] {
       for (int i = 0; i < 600; ++i) {

@@ -197,14 +197,14 @@ void fulfill_late() {
 namespace {
 
 void fulfill_late_in_ult(void*) {
-  // Sequentially consistent, as are the two of whoever rings: we see the task, or that one sees that nobody comes.
-  somebody_comes.store(false, std::memory_order_seq_cst);
+  // Acquire, pairs with the exchanges of those who have seen that we come: we see the tasks that they have seen.
+  somebody_comes.exchange(false, std::memory_order_acquire);
   fulfill_late();
 }
 
 // A scheduler's.
 void answer_bell() {
-  if (fulfilled_late.load(std::memory_order_seq_cst) == nullptr || somebody_comes.exchange(true, std::memory_order_seq_cst)) return;
+  if (fulfilled_late.load(std::memory_order_acquire) == nullptr || somebody_comes.exchange(true, std::memory_order_release)) return;
   if (weft_ult_create(fulfill_late_in_ult, nullptr, nullptr, nullptr) == WEFT_OK) return;
   somebody_comes.store(false, std::memory_order_relaxed);
   fulfill_late();  // no memory
@@ -220,7 +220,7 @@ void event_fulfill(Task* task) {
     return;
   }
   task->late = fulfilled_late.load(std::memory_order_relaxed);
-  while (!fulfilled_late.compare_exchange_weak(task->late, task, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+  while (!fulfilled_late.compare_exchange_weak(task->late, task, std::memory_order_release, std::memory_order_relaxed)) {
   }
   front::set_lasting_bell(&answer_bell);
   front::ring_bell();
