@@ -352,7 +352,6 @@ TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
 TEST(ApiWorkerPreempted, ModeChangesWhileALibraryIsLoadedOnTheSameWorker) {
   while_a_library_is_loaded_on_the_same_worker([] {
     EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
-    make_and_free_a_worker();
     EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
     weft_yield();
   });
