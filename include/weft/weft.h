@@ -379,7 +379,7 @@ WEFT_API void weft_sched_idle(weft_sched_t sched);
 // Starts a worker with that main scheduler (null: a default one, with a pool of its own). It has no
 // CPU until weft_worker_bind() gives it one. With preemption or awareness of blocking a ULT may be suspended meanwhile.
 // Context: any. Errors: UNINITIALIZED, INVALID, NO_KLT, NO_MEMORY (also: 1024 workers are there),
-// STATE (the scheduler is in use).
+// STATE (the scheduler is in use, or a worker's default one).
 WEFT_API int weft_worker_create(weft_sched_t sched, weft_worker_t* worker);
 // Waits until the worker's scheduler has finished (its pools are empty), and stops it. A ULT is
 // suspended meanwhile. Suspended units that only this worker may run are not waited for: they go on when it is
@@ -391,11 +391,11 @@ WEFT_API int weft_worker_revive(weft_worker_t worker); // a joined one; otherwis
 // one when a unit on it next calls Weft, and before it starts or resumes one. -1: any CPU of the process. Errors: INVALID (also a CPU that the process may not use).
 WEFT_API int weft_worker_bind(weft_worker_t worker, int cpu);
 WEFT_API int weft_worker_cpu(weft_worker_t worker);    // -1: not bound
-// Replaces the main scheduler; the old one is left to its owner. Units stay in their pools; those of default pools that are not pinned may
-// be run by any worker that has one.
+// Replaces the main scheduler; the old one is left to its owner. A default one stays its worker's, which can go
+// back to it. Units stay in their pools; those of default pools that are not pinned may be run by any worker that has one.
 // The caller goes on under the new one, with its first pool as home.
-// Context: ULT on that worker. Errors: INVALID, STATE (another caller; the scheduler is in use; the old one, of the program's, has not yet looked
-// since it was last replaced).
+// Context: ULT on that worker. Errors: INVALID, STATE (another caller; the scheduler is in use, or another worker's
+// default one; the old one, of the program's, has not yet looked since it was last replaced).
 WEFT_API int weft_worker_set_sched(weft_worker_t worker, weft_sched_t sched);
 WEFT_API weft_sched_t weft_worker_sched(weft_worker_t worker);
 WEFT_API weft_pool_t weft_worker_pool(weft_worker_t worker);  // its scheduler's first pool

@@ -57,6 +57,12 @@ void rebind(Worker* worker) noexcept {
   section_leave(mine);
 }
 
+// Nobody has it. What a worker began with is that one's alone, and is gone with it.
+bool may_be_main(const Sched* sched, const Worker* worker) noexcept {
+  if (sched->worker.load() != nullptr || sched->stacked.load()) return false;
+  return !sched->implicit || (worker != nullptr && sched == &worker->own_sched);
+}
+
 // The ULT that replaces its worker's scheduler goes on under the new one.
 void move_to_new_sched(Worker* worker, Unit* unit, void*) {
   Pool* home = worker->new_sched.load(std::memory_order_relaxed)->pools[0];
@@ -90,9 +96,7 @@ int weft_worker_create(weft_sched_t sched_handle, weft_worker_t* out) {
   if (!runtime_running()) return WEFT_ERR_UNINITIALIZED;
   if (out == nullptr) return WEFT_ERR_INVALID;
   Sched* sched = from_handle(sched_handle);
-  if (sched != nullptr && (sched->worker.load() != nullptr || sched->stacked.load())) {
-    return WEFT_ERR_STATE;
-  }
+  if (sched != nullptr && !may_be_main(sched, nullptr)) return WEFT_ERR_STATE;
   process_start_threads();
   Klt* const klt = spare_for_new_worker();
   Worker* mine = section_enter();
@@ -169,7 +173,7 @@ int weft_worker_set_sched(weft_worker_t handle, weft_sched_t sched_handle) {
   Worker* worker = live_worker(handle);
   Sched* sched = from_handle(sched_handle);
   if (worker == nullptr || sched == nullptr) return WEFT_ERR_INVALID;
-  if (sched->worker.load() != nullptr || sched->stacked.load()) return WEFT_ERR_STATE;
+  if (!may_be_main(sched, worker)) return WEFT_ERR_STATE;
   Worker* mine = section_enter();
   Unit* unit = mine != nullptr ? klt_current() : nullptr;
   const bool may = mine == worker && unit != nullptr && !unit_is(unit, flag::kTasklet);

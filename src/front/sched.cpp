@@ -55,7 +55,7 @@ weft_unit_t sched_unit(weft_sched_t sched) {
 void sched_free(weft_sched_t handle) {
   Sched* sched = from_handle(handle);
   while (sched->telling.load(std::memory_order_acquire) != 0) sched_yield();
-  sched_destroy(sched);
+  sched->implicit ? sched_end_implicit(sched) : sched_destroy(sched);
 }
 
 }  // namespace weft::front

@@ -33,23 +33,14 @@ using namespace rt;
 namespace {
 
 // What a front-end's worker starts with: its lane alone, from which nobody steals, and it from nobody.
-Sched* make_lane_sched(Worker* worker) noexcept {
-  Pool* lane = &worker->lane;
-  Sched* sched = rt::sched_create(WEFT_SCHED_BASIC, 1, &lane);
-  if (sched == nullptr) return nullptr;
-  sched->implicit = true;
-  sched->patient = true;
-  return sched;
-}
-
 // Of a worker whose scheduler is not running just now, or the caller's own.
-bool take_over(Worker* worker, Sched* sched) noexcept {
-  Sched* const old = worker->sched;
-  Sched* const fresh = sched != nullptr ? sched : make_lane_sched(worker);
-  if (fresh == nullptr) return false;
-  set_main_sched(worker, fresh);
-  if (old->implicit) sched_destroy(old);
-  return true;
+void begin_lane_sched(Worker* worker) noexcept {
+  Sched* own = &worker->own_sched;
+  if (!own->implicit) sched_begin_implicit(own, WEFT_SCHED_BASIC, &worker->lane);
+  own->kind = WEFT_SCHED_BASIC;
+  own->steals_lanes = false;
+  own->patient = true;
+  set_main_sched(worker, own);
 }
 
 void replace_action(Worker* worker, Unit* unit, void* arg) {
@@ -82,11 +73,9 @@ int initialize(const weft_options_t* options) {
   Worker* worker = guard_enter();
   runtime.primary->cold.front = {};
   runtime.primary->flags.set(flag::kFront | flag::kCold);
-  const bool done = take_over(worker, nullptr);
+  begin_lane_sched(worker);
   guard_leave(worker);
-  if (done) return WEFT_OK;
-  static_cast<void>(weft_finalize());
-  return WEFT_ERR_NO_MEMORY;
+  return WEFT_OK;
 }
 
 int finalize() { return runtime_finalize_dropping(); }
@@ -148,16 +137,13 @@ int worker_create(weft_sched_t sched, void* front, weft_worker_t* out) {
   process_start_threads();
   Worker* mine = section_enter();
   Worker* worker = rt::worker_create(from_handle(sched));
-  int error = worker != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;
-  if (error == WEFT_OK && sched == nullptr && !take_over(worker, nullptr)) error = WEFT_ERR_NO_MEMORY;
-  if (error == WEFT_OK) {
+  if (worker != nullptr) {
+    if (sched == nullptr) begin_lane_sched(worker);
     worker->front.store(front, std::memory_order_release);
     *out = to_handle(worker);
-  } else if (worker != nullptr) {
-    worker_destroy(worker);
   }
   section_leave(mine);
-  return error;
+  return worker != nullptr ? WEFT_OK : WEFT_ERR_NO_MEMORY;
 }
 
 int worker_start(weft_worker_t worker) {
@@ -185,7 +171,7 @@ bool worker_replace_sched(weft_sched_t sched, void (*left)(void* arg), void (*ad
 
 void worker_drop_sched() {
   Worker* worker = guard_enter();
-  WEFT_CHECK(take_over(worker, nullptr) && "no memory for a scheduler");
+  begin_lane_sched(worker);
   guard_leave(worker);
 }
 

@@ -113,6 +113,13 @@ Unit* steal_from_pools(Sched* sched, Worker* worker) noexcept {
 
 constinit Registry<Sched> scheds;
 
+void list(Sched* sched) noexcept {
+  for (size_t i = 0; i < sched->pool_count; ++i) {
+    sched->pools[i]->schedulers.fetch_add(1, std::memory_order_relaxed);
+  }
+  scheds.add(sched);
+}
+
 // Null: out of memory.
 Sched* make(size_t n, Pool* const* pools) noexcept {
   auto* sched = new (std::nothrow) Sched;
@@ -132,10 +139,7 @@ Sched* make(size_t n, Pool* const* pools) noexcept {
     }
     for (size_t i = 0; i < n; ++i) sched->pools[sched->pool_count++] = pools[i];
   }
-  for (size_t i = 0; i < sched->pool_count; ++i) {
-    sched->pools[i]->schedulers.fetch_add(1, std::memory_order_relaxed);
-  }
-  scheds.add(sched);
+  list(sched);
   return sched;
 }
 
@@ -163,6 +167,15 @@ Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
   return sched;
 }
 
+void sched_begin_implicit(Sched* sched, weft_sched_kind_t kind, Pool* lane) noexcept {
+  sched->~Sched();
+  ::new (sched) Sched;
+  sched->kind = kind;
+  sched->implicit = true;
+  sched->pools[sched->pool_count++] = lane;
+  list(sched);
+}
+
 bool sched_add_pool(Sched* sched, Pool* pool) noexcept {
   if (!sched->steals_lanes || sched->pool_count == Sched::kMaxPools) return false;
   pool->schedulers.fetch_add(1, std::memory_order_relaxed);
@@ -172,13 +185,26 @@ bool sched_add_pool(Sched* sched, Pool* pool) noexcept {
   return true;
 }
 
-void sched_destroy(Sched* sched) noexcept {
+namespace {
+
+void unlist(Sched* sched) noexcept {
   scheds.remove(sched);
   if (sched->user && sched->ops.free != nullptr) sched->ops.free(to_handle(sched), sched->data);
   for (size_t i = 0; i < sched->pool_count; ++i) {
     // Release, pairs with the acquire of whoever frees the pool then.
     sched->pools[i]->schedulers.fetch_sub(1, std::memory_order_release);
   }
+}
+
+}  // namespace
+
+void sched_end_implicit(Sched* sched) noexcept {
+  unlist(sched);
+  sched->implicit = false;
+}
+
+void sched_destroy(Sched* sched) noexcept {
+  unlist(sched);
   if (sched->own_pool != nullptr) pool_delete(sched->own_pool);
   packing_destroy(sched->packing);
   if (sched->pools != sched->few) delete[] sched->pools;

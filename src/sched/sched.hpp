@@ -24,7 +24,7 @@ struct Sched {
   // constant
   weft_sched_kind_t kind = WEFT_SCHED_RANDWS;
   bool user = false;
-  bool implicit = false;      // made with its worker, freed with it
+  bool implicit = false;      // in use as a worker's own, in whose record it lies
   // It also waits for units that are blocked and that only it may run, before it finishes or is replaced.
   bool patient = false;
   bool steals_lanes = false;  // the default one: steals from every other worker's lane
@@ -60,6 +60,10 @@ bool sched_add_pool(Sched* sched, Pool* pool) noexcept;
 Sched* sched_create_user(const weft_sched_ops_t& ops, void* arg, size_t n,
                          Pool* const* pools) noexcept;
 void sched_destroy(Sched* sched) noexcept;
+// A worker's own, over its lane. No memory is allocated or freed: in a section nobody may wait for malloc's lock, which
+// a unit that was preempted on the same worker can hold.
+void sched_begin_implicit(Sched* sched, weft_sched_kind_t kind, Pool* lane) noexcept;
+void sched_end_implicit(Sched* sched) noexcept;
 // In a forked child: of all schedulers there are. Nobody runs one.
 void scheds_forget_users() noexcept;
 

@@ -110,7 +110,7 @@ void forget_worker(Worker* worker) noexcept {
   worker->stacks.count = 0;
   worker->sched_stack = nullptr;
   worker->next_stack = nullptr;
-  if (worker->sched != nullptr && worker->sched->implicit) sched_destroy(worker->sched);
+  worker_end_own_sched(worker);
   worker->sched = nullptr;
   set_parent(worker, nullptr, nullptr);
   worker->left = {nullptr, nullptr, nullptr};

@@ -100,13 +100,10 @@ void set_marks(Worker* worker) noexcept {
   }
 }
 
-Sched* make_default_sched(Worker* worker) noexcept {
-  Pool* lane = &worker->lane;
-  Sched* sched = sched_create(WEFT_SCHED_RANDWS, 1, &lane);
-  if (sched == nullptr) return nullptr;
-  sched->implicit = true;
-  sched->steals_lanes = true;
-  return sched;
+Sched* begin_default_sched(Worker* worker) noexcept {
+  sched_begin_implicit(&worker->own_sched, WEFT_SCHED_RANDWS, &worker->lane);
+  worker->own_sched.steals_lanes = true;
+  return &worker->own_sched;
 }
 
 GuardKind guard_kind(StackGuard guard) noexcept {
@@ -391,6 +388,10 @@ void delete_retired() noexcept {
 
 }  // namespace
 
+void worker_end_own_sched(Worker* worker) noexcept {
+  if (worker->own_sched.implicit) sched_end_implicit(&worker->own_sched);
+}
+
 void worker_retire(Worker* worker) noexcept {
   retired_lock.lock();
   worker->next_retired = retired;
@@ -403,13 +404,10 @@ Worker* worker_create(Sched* sched) noexcept {
   if (worker == nullptr) worker = worker_map();
   if (worker == nullptr) return nullptr;
   if (Stack* stack = stack_acquire()) set_sched_stack(worker, stack);
-  Sched* own = nullptr;
-  if (sched == nullptr) sched = own = make_default_sched(worker);
-  const int index = worker->sched_stack != nullptr && sched != nullptr ? reserve_slot(worker) : -1;
+  const int index = worker->sched_stack != nullptr ? reserve_slot(worker) : -1;
   if (index < 0) {
     if (worker->sched_stack != nullptr) stack_release(worker->sched_stack);
     worker->sched_stack = nullptr;
-    if (own != nullptr) sched_destroy(own);
     worker_retire(worker);
     return nullptr;
   }
@@ -420,7 +418,7 @@ Worker* worker_create(Sched* sched) noexcept {
   set_marks(worker);
   worker->random = 0x9e3779b97f4a7c15u * (worker->index + 1);
   worker->fp = fp_save();
-  set_main_sched(worker, sched);
+  set_main_sched(worker, sched != nullptr ? sched : begin_default_sched(worker));
   bell_ignore(worker);
   return worker;
 }
@@ -449,7 +447,7 @@ void worker_destroy(Worker* worker) noexcept {
   for (size_t i = 0; i < sched->pool_count; ++i) {
     sched->pools[i]->consumers[worker->index / 64].fetch_and(~(uint64_t{1} << (worker->index % 64)));
   }
-  if (sched->implicit) sched_destroy(sched);
+  worker_end_own_sched(worker);
   if (!stack_intact(*worker->sched_stack)) overflow_noticed(nullptr, *worker->sched_stack);
   stack_release(worker->sched_stack);
   worker->sched_stack = nullptr;

@@ -63,6 +63,7 @@ Worker* worker_create(Sched* sched) noexcept;
 // Gives it a KLT. WEFT_OK or an error.
 int worker_start(Worker* worker, Klt* klt = nullptr) noexcept;  // klt: as spare_for_new_worker() returns
 void worker_destroy(Worker* worker) noexcept;
+void worker_end_own_sched(Worker* worker) noexcept;  // if it has begun; nobody uses it
 // Keeps the record of a worker that is no more, for the next one.
 void worker_retire(Worker* worker) noexcept;
 

@@ -192,6 +192,8 @@ struct alignas(64) Worker {
   Replacement* replacement = nullptr;  // carrier; with new_sched
   // Shall run only what no other worker may: packing.hpp. Written under runtime.setup, and by its last carrier.
   std::atomic<bool> suspended{false};
+  // What it begins with, unless it is given another one: see Sched::implicit.
+  alignas(64) Sched own_sched;
 
   Pool* home() const noexcept { return home_pool.load(std::memory_order_relaxed); }
   Stack* parent_or_sched_stack() const noexcept {

@@ -412,6 +412,8 @@ TEST_P(ApiSched, ReplaceTheSchedulerOfWorkerZero) {
     weft_yield();
   }
   EXPECT_EQ(weft_worker_sched(me), mine);
+  weft_worker_t another = nullptr;
+  EXPECT_TRUE(fails(WEFT_ERR_STATE, weft_worker_create(old, &another)));
   EXPECT_TRUE(ok(weft_worker_set_sched(me, old)));
   weft_yield();
   in_ult([] { weft_yield(); });

@@ -348,10 +348,11 @@ TEST(ApiWorkerPreempted, IsMadeWhileALibraryIsLoadedOnTheSameWorker) {
   while_a_library_is_loaded_on_the_same_worker(make_and_free_a_worker);
 }
 
-// Scouts are threads, too.
+// Scouts are threads, too. A worker is made and freed in a section, where nobody may wait for malloc's lock.
 TEST(ApiWorkerPreempted, ModeChangesWhileALibraryIsLoadedOnTheSameWorker) {
   while_a_library_is_loaded_on_the_same_worker([] {
     EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_ON)));
+    make_and_free_a_worker();
     EXPECT_TRUE(ok(weft_blocking_set_mode(WEFT_BLOCKING_OFF)));
     weft_yield();
   });
