@@ -10,6 +10,7 @@
 #include "os/futex.hpp"
 #include "os/membarrier.hpp"
 #include "worker/runtime.hpp"
+#include "worker/spare_maker.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -31,10 +32,23 @@ bool sleeps_on(const PoolSleeper& sleeper, const Pool* pool) noexcept {
   return false;
 }
 
-// A scheduler's ULT may have to go into a pool of the user's, whose function a KLT without a worker cannot call as a KLT.
+// Those whose ULTs signal handlers would have to push into pools of the user's; by their `next`.
+constinit std::atomic<Waiter*> left_by_handlers{nullptr};
+
+// Sequentially consistent, as is the maker's wish: either that is new, or the maker looks here after it has seen the one before.
+void leave_to_spare_maker(Waiter* waiter) noexcept {
+  waiter->next = left_by_handlers.load(std::memory_order_relaxed);
+  while (!left_by_handlers.compare_exchange_weak(waiter->next, waiter, std::memory_order_seq_cst)) {
+  }
+  spare_maker_look();
+}
+
+// A scheduler's ULT may have to go into a pool of the user's, whose function a KLT without a worker cannot call as a KLT, and a
+// signal handler, which may have interrupted malloc, cannot call at all.
 void wake_sleeper(Worker* worker, Waiter* waiter) noexcept {
   const bool no_worker = worker == nullptr && klt_register_valid() && klt_is_inside(klt_self());
   if (!no_worker || waiter->unit == nullptr || goes_to_builtin(waiter->unit)) return waiter_wake(worker, waiter);
+  if (klt_self()->passes_gate.load(std::memory_order_relaxed)) return leave_to_spare_maker(waiter);
   const AsThread scope(klt_self());
   waiter_wake(nullptr, waiter);
 }
@@ -126,7 +140,19 @@ void wake_worker_and_sleeper(Worker* worker) noexcept {
   wake_pool_sleeper_on(worker->carrier.load(std::memory_order_seq_cst));
 }
 
+void wake_left_by_handlers() noexcept {
+  if (left_by_handlers.load(std::memory_order_seq_cst) == nullptr) return;
+  Worker* none = section_enter();
+  for (Waiter* waiter = left_by_handlers.exchange(nullptr, std::memory_order_seq_cst); waiter != nullptr;) {
+    Waiter* const next = waiter->next;
+    waiter_wake(none, waiter);
+    waiter = next;
+  }
+  section_leave(none);
+}
+
 void forget_pool_sleepers() noexcept {
+  left_by_handlers.store(nullptr, std::memory_order_relaxed);
   sleepers.head = nullptr;
   sleepers.on_klts.store(0, std::memory_order_relaxed);
 }

@@ -21,6 +21,8 @@ void wake_pool_sleeper(Worker* worker, Pool* pool) noexcept;
 // The same of a main scheduler's code on this KLT, or on that worker's: there is something else to do.
 void wake_pool_sleeper_on(const Klt* klt) noexcept;
 void wake_worker_and_sleeper(Worker* worker) noexcept;
+// The maker of spares: what handlers could not do, since the sleeper's ULT goes into a pool of the user's.
+void wake_left_by_handlers() noexcept;
 // In a forked child: nobody sleeps.
 void forget_pool_sleepers() noexcept;
 

@@ -19,6 +19,7 @@
 #include "os/futex.hpp"
 #include "os/kernel_tid.hpp"
 #include "os/service_thread.hpp"
+#include "worker/pool_sleep.hpp"
 #include "worker/runtime.hpp"
 
 namespace weft::rt {
@@ -77,8 +78,9 @@ void* maker_main(void*) noexcept {
   // Not where the worker is bound whose KLT has started this thread, and spins.
   if (runtime.affinity_known) static_cast<void>(set_affinity(runtime.affinity, tid));
   for (;;) {
-    // Acquire, pairs with the release of whoever wishes.
-    const uint32_t now = wish.exchange(kNothing, std::memory_order_acquire);
+    // Sequentially consistent: see ask().
+    const uint32_t now = wish.exchange(kNothing, std::memory_order_seq_cst);
+    wake_left_by_handlers();
     if (now == kEnd) return nullptr;
     if (now == kMore) make_spares();
     if (identity_waits() && !keeper_start()) identity_refused(EAGAIN);
@@ -101,11 +103,11 @@ void say(Wish what) noexcept {
   futex_wake(wish, 1);
 }
 
-// By those who will ask again.
+// By those who will ask again, or have left something where the maker looks each time that it wakes.
 void ask(Wish what) noexcept {
   uint32_t nothing = kNothing;
-  // Release, pairs with the acquire of the maker. It has to end, or has something to do already: let it.
-  if (wish.compare_exchange_strong(nothing, what, std::memory_order_release)) futex_wake(wish, 1);
+  // Sequentially consistent: it has to end, or has something to do already: let it. What was left before it will see.
+  if (wish.compare_exchange_strong(nothing, what, std::memory_order_seq_cst)) futex_wake(wish, 1);
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // Pools: every kind with every access class, and user-defined ones.
 #include <algorithm>
-#include <deque>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "support/runtime_fixture.hpp"
+#include "support/user_pool.hpp"
 
 namespace {
 
@@ -292,48 +291,7 @@ TEST_F(ApiPoolMisuse, ArgumentsAreChecked) {
       fails(WEFT_ERR_INVALID, weft_pool_push(weft_worker_pool(weft_worker_self()), nullptr)));
 }
 
-// ---- a user-defined pool: a locked stack that counts
-
-struct UserPool {
-  std::mutex lock;
-  std::deque<weft_unit_t> units;
-  std::atomic<int> pushes = 0;
-  std::atomic<int> pops = 0;
-  std::atomic<int> creates = 0;
-  std::atomic<int> frees = 0;
-
-  static weft_pool_ops_t ops() {
-    weft_pool_ops_t o{};
-    o.create = [](void* arg) {
-      ++static_cast<UserPool*>(arg)->creates;
-      return arg;
-    };
-    o.free = [](void* self) { ++static_cast<UserPool*>(self)->frees; };
-    o.push = [](void* self, weft_unit_t unit) {
-      auto* p = static_cast<UserPool*>(self);
-      const std::lock_guard guard(p->lock);
-      ++p->pushes;
-      p->units.push_back(unit);
-    };
-    o.pop = [](void* self) -> weft_unit_t {
-      auto* p = static_cast<UserPool*>(self);
-      const std::lock_guard guard(p->lock);
-      if (p->units.empty()) {
-        return nullptr;
-      }
-      ++p->pops;
-      weft_unit_t unit = p->units.back();
-      p->units.pop_back();
-      return unit;
-    };
-    o.size = [](void* self) {
-      auto* p = static_cast<UserPool*>(self);
-      const std::lock_guard guard(p->lock);
-      return p->units.size();
-    };
-    return o;
-  }
-};
+// ---- a user-defined pool
 
 class ApiPoolUser : public WorkersTest {};
 INSTANTIATE_TEST_SUITE_P(Workers, ApiPoolUser, kWorkerCounts);

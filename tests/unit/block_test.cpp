@@ -27,6 +27,7 @@
 #include "support/elsewhere.hpp"
 #include "support/filter.hpp"
 #include "support/no_more.hpp"
+#include "support/user_pool.hpp"
 #include "weft/blocking.hpp"
 
 namespace {
@@ -598,6 +599,49 @@ TEST_P(Blocking, UnderAStackedScheduler) {
   EXPECT_TRUE(ok(weft_free(&stacked)));
   EXPECT_TRUE(ok(weft_sched_free(&sched)));
   EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
+// Stopped in a signal handler, it goes back into a pool whose scheduler sleeps, and is to go into a pool of the user's.
+TEST_P(Blocking, WhoIsStoppedCallsNoPoolOfTheUsers) {
+  if (weft::rt::san::kSignalsComeLate || workers() != 1) return;
+  UserPool users;
+  std::atomic<int> computes{0};  // the thread of the ULT that does not call Weft now
+  std::atomic<int> by_it{0};
+  std::atomic<bool> reading{false}, released{false}, done{false};
+  users.on_push = [&] {
+    by_it += gettid() == computes ? 1 : 0;
+    if (released) done = true;
+  };
+  const weft_pool_ops_t ops = UserPool::ops();
+  weft_pool_t outer = nullptr, inner = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create_user(&ops, &users, &outer)));
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &inner)));
+  weft_sched_t of_outer = nullptr, of_inner = nullptr;
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &outer, &of_outer)));
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &inner, &of_inner)));
+  weft_unit_t outer_unit = nullptr, inner_unit = nullptr;
+  ASSERT_TRUE(ok(weft_sched_push(of_outer, weft_worker_pool(weft_worker_self()), &outer_unit)));
+  ASSERT_TRUE(ok(weft_sched_push(of_inner, outer, &inner_unit)));
+  Pipe pipe;
+  Call back([&] {
+    computes = gettid();
+    reading = true;
+    pipe.get();
+    while (!done.load(std::memory_order_relaxed)) asm volatile("");
+    computes = 0;
+  });
+  weft_unit_attr_t there = default_attr();
+  there.pool = inner;
+  weft_unit_t unit = back.ult(&there);
+  while (!reading || weft_unit_state(inner_unit) != WEFT_UNIT_BLOCKED) weft_yield();
+  released = true;
+  pipe.put();
+  EXPECT_TRUE(ok(weft_free(&unit)));
+  EXPECT_EQ(by_it, 0);
+  for (weft_sched_t* sched : {&of_inner, &of_outer}) EXPECT_TRUE(ok(weft_sched_finish(*sched)));
+  for (weft_unit_t* scheduling : {&inner_unit, &outer_unit}) EXPECT_TRUE(ok(weft_free(scheduling)));
+  for (weft_sched_t* sched : {&of_inner, &of_outer}) EXPECT_TRUE(ok(weft_sched_free(sched)));
+  for (weft_pool_t* pool : {&inner, &outer}) EXPECT_TRUE(ok(weft_pool_free(pool)));
 }
 
 TEST_P(Blocking, TheProcessForksMeanwhile) {
