@@ -347,6 +347,7 @@ void block_deadline(Worker* worker) noexcept {
 }
 
 bool block_about_to_wait() noexcept {
+  leave_klt_of_main();
   if (!leave_for_kernel()) {
     guard_leave(guard_worker());
     return false;

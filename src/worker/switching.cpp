@@ -387,8 +387,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   return true;
 }
 
-[[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
-                                     void* arg) noexcept {
+[[gnu::always_inline]] inline void put_aside(Worker* worker, Unit* unit) noexcept {
   detach(worker, unit);
   check_fp(worker, unit->host);
   share_fp(worker, unit->host);
@@ -396,6 +395,11 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   leave_own(worker, unit->host);
   count(worker->stats.switches);
   klt_set_current(nullptr);
+}
+
+[[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
+                                     void* arg) noexcept {
+  put_aside(worker, unit);
   Stack* from = unit->host->stack;
   if (__builtin_expect(unit_is(unit->host, flag::kPrimary), 0) && leave_its_klt(worker, unit, action, arg)) {
     // it has come back
@@ -414,6 +418,24 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   worker = guard_worker();
   enter_own(unit->host);
   return worker;
+}
+
+static void goes_on_at_once(Worker* worker, Unit* unit, void*) noexcept {
+  watch_unit(worker, unit, UnitEvent::kYield);
+  unit_transition(unit, UnitState::kReady);
+  dispatch_next(worker, unit, nullptr);
+}
+
+void leave_klt_of_main() noexcept {
+  Worker* worker = guard_worker();
+  Unit* unit = klt_current();
+  if (!klt_self()->initial || unit == nullptr || unit_is(unit, flag::kTasklet) || unit_is(unit->host, flag::kPrimary)) return;
+  if (unit->host->stack == nullptr && !prepare_next_stack(worker)) return;
+  put_aside(worker, unit);
+  Stack* from = unit->host->stack;
+  leave_for_base(worker, unit, goes_on_at_once, nullptr);
+  san::after_switch(from->san);
+  enter_own(unit->host);
 }
 
 void drop_front_unit(Unit* unit) noexcept {

@@ -1,4 +1,9 @@
 // The primary ULT in a pool that other ESs use too: they come by it, and only its own thread may run it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
 #include "support/abt_fixture.hpp"
 
 namespace {
@@ -73,6 +78,37 @@ int rank() {
   int rank = -1;
   EXPECT_TRUE(abt_ok(ABT_xstream_self_rank(&rank)));
   return rank;
+}
+
+// One that waits for another one's fork() gives its ES to another thread, and goes on at any that shares its pool.
+TEST(AbtPrimaryAlone, StaysAtItsEsWhileOthersFork) {
+  ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+  ABT_pool pools[2];
+  for (ABT_pool& pool : pools) {
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+  }
+  ABT_xstream mine, other;
+  ASSERT_TRUE(abt_ok(ABT_self_get_xstream(&mine)));
+  ASSERT_TRUE(abt_ok(ABT_xstream_set_main_sched_basic(mine, ABT_SCHED_DEFAULT, 2, pools)));
+  ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_DEFAULT, 1, &pools[1], ABT_SCHED_CONFIG_NULL, &other)));
+  std::atomic<int> left = 8;
+  Call forks([&] {
+    for (int i = 0; i < 40; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      EXPECT_EQ(waitpid(child, nullptr, 0), child);
+      EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    }
+    --left;
+  });
+  for (int i = left; i > 0; --i) {
+    ASSERT_TRUE(abt_ok(ABT_thread_create(pools[1], Call::run, &forks, ABT_THREAD_ATTR_NULL, nullptr)));
+  }
+  EXPECT_TRUE(wait_until([&] { return rank() != 0 || left == 0; }));
+  EXPECT_EQ(rank(), 0);
+  EXPECT_TRUE(wait_until([&] { return left == 0; }));
+  EXPECT_TRUE(abt_ok(ABT_xstream_free(&other)));
+  EXPECT_TRUE(abt_ok(ABT_finalize()));
 }
 
 // A scheduler of the program's own, as BOLT's.
