@@ -701,6 +701,53 @@ TEST_P(SaidBlocking, ByMain) {
   }
 }
 
+// Whoever runs on main's KLT, and would be captive there, goes on elsewhere: main can do what it waits for.
+template <class Unit>
+void waits_for_main(Unit&& make) {
+  for (int round = 0; round < 20; ++round) {
+    Pipe pipe;
+    std::atomic<bool> waits{false};
+    Call call([&] {
+      weft_yield();
+      waits = true;
+      EXPECT_TRUE(ok(weft_blocking_begin()));
+      EXPECT_EQ(pipe.get(), 'x');
+      weft_blocking_end();
+      weft_yield();
+    });
+    weft_unit_t unit = make(call);
+    while (!waits) weft_yield();
+    weft_yield();
+    pipe.put();
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+}
+
+TEST_P(SaidBlocking, UntilMainDoesSomething) {
+  waits_for_main([](Call& call) { return call.ult(); });
+  for (const weft_technique_t technique : {WEFT_TECHNIQUE_SC, WEFT_TECHNIQUE_SS, WEFT_TECHNIQUE_JOINER}) {
+    weft_unit_attr_t attr = default_attr();
+    attr.technique = technique;
+    waits_for_main([&](Call& call) { return call.ult(&attr); });
+  }
+}
+
+TEST_P(SaidBlocking, UntilMainDoesSomethingUnderAStackedScheduler) {
+  weft_pool_t pool = nullptr;
+  weft_sched_t sched = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+  ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &pool, &sched)));
+  weft_unit_t stacked = nullptr;
+  ASSERT_TRUE(ok(weft_sched_push(sched, weft_worker_pool(weft_worker_self()), &stacked)));
+  weft_unit_attr_t there = default_attr();
+  there.pool = pool;
+  waits_for_main([&](Call& call) { return call.ult(&there); });
+  EXPECT_TRUE(ok(weft_sched_finish(sched)));
+  EXPECT_TRUE(ok(weft_free(&stacked)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
 TEST_P(SaidBlocking, AnyFunctionEndsIt) {
   EXPECT_TRUE(ok(weft_blocking_begin()));
   weft_yield();
