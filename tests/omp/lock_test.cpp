@@ -61,6 +61,31 @@ TEST(OmpLock, OneAtATime) {
   EXPECT_EQ(lock.word.load(), 0u);
 }
 
+// The holder waits for the worker on which somebody tries.
+TEST(OmpLock, WhoTriesUntilItSucceedsLetsTheHolderRun) {
+  weft_options_t options{.workers = 1, .stack_size = 0, .bind = 0, .idle_spin_us = 20};
+  ASSERT_EQ(weft_initialize(&options), WEFT_OK);
+  struct {
+    Lock lock{};
+    int count = 0;
+  } shared;
+  const auto body = [](void* arg) {
+    auto& [lock, count] = *static_cast<decltype(shared)*>(arg);
+    for (int i = 0; i < 200; ++i) {
+      while (!lock_try(lock)) {
+      }
+      ++count;
+      weft_yield();
+      lock_release(lock);
+    }
+  };
+  weft_unit_t units[kThreads];
+  for (weft_unit_t& unit : units) ASSERT_EQ(weft_ult_create(body, &shared, nullptr, &unit), WEFT_OK);
+  ASSERT_EQ(weft_free_many(kThreads, units), WEFT_OK);
+  weft_finalize();
+  EXPECT_EQ(shared.count, kThreads * 200);
+}
+
 TEST(OmpLock, TryTakesAFreeOneOnly) {
   Lock lock{};
   EXPECT_TRUE(lock_try(lock));

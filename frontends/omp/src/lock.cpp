@@ -12,6 +12,7 @@
 #include "lock.hpp"
 
 #include "arch/pause.hpp"
+#include "front/front.hpp"
 #include "team.hpp"
 #include "weft/weft.h"
 
@@ -128,6 +129,11 @@ template <typename Word>
   if (next != nullptr) weft_event_set(&next->woken);
 }
 
+// Who tries may do so until it succeeds, and the holder wait for this very worker.
+void let_holder_run() {
+  if (front::others_waiting() != 0) weft_yield();
+}
+
 template <typename Word>
 void release(std::atomic<Word>& word, Word mine) {
   // Release, pairs with the acquire of whoever has it next.
@@ -155,7 +161,11 @@ void lock_acquire_slowly(Lock& lock) { acquire_slowly(lock.word, kLocked); }
 
 void lock_release_slowly(Lock& lock) { release_slowly(lock.word); }
 
-bool lock_try(Lock& lock) { return lock.word.load(std::memory_order_relaxed) == 0 && take_free(lock.word, kLocked); }
+bool lock_try(Lock& lock) {
+  if (lock.word.load(std::memory_order_relaxed) == 0 && take_free(lock.word, kLocked)) return true;
+  let_holder_run();
+  return false;
+}
 
 int nest_acquire(NestLock& lock) {
   const uint64_t owner = caller();
@@ -170,7 +180,9 @@ int nest_try(NestLock& lock) {
   const uint64_t owner = caller();
   const uint64_t seen = lock.word.load(std::memory_order_relaxed);
   if (is_callers(seen, owner)) return count_of(lock.word.fetch_add(kOne, std::memory_order_relaxed)) + 1;
-  return seen == 0 && take_free(lock.word, kOne | owner | kLocked) ? 1 : 0;
+  if (seen == 0 && take_free(lock.word, kOne | owner | kLocked)) return 1;
+  let_holder_run();
+  return 0;
 }
 
 int nest_release(NestLock& lock) {
