@@ -126,15 +126,13 @@ void spare_maker_pause(uint32_t seen) noexcept {
 }
 
 Klt* spare_for_new_worker() noexcept {
-  constexpr unsigned kRounds = 3;  // without one: no spares are kept
-  if (!leaves_its_klt() || spare_maker_tid() == 0) return nullptr;
+  if (spare_maker_tid() == 0) return nullptr;
   const uint32_t refused = spare_maker_refusals();
-  for (unsigned without = 0; without < kRounds && spare_maker_refusals() == refused;) {
+  while (spare_maker_refusals() == refused) {
     const uint32_t round = spare_maker_rounds();
     if (Klt* klt = klt_try_acquire(-1)) return klt;
     spare_maker_call();
     spare_maker_pause(round);
-    if (spare_maker_rounds() != round) ++without;
   }
   return nullptr;
 }

@@ -25,7 +25,7 @@ uint32_t spare_maker_rounds() noexcept;
 void spare_maker_wait(uint32_t rounds, uint64_t ns) noexcept;
 // For who waits, in a loop, for what it does: a moment, or until it has made some. A ULT is suspended meanwhile. Guard down.
 void spare_maker_pause(uint32_t rounds) noexcept;
-// A KLT for a worker that is to be made, where workers may be taken from ULTs: a ULT that made the thread itself, in a section, would wait there with its
+// A KLT for a worker that is to be made, where workers may be, or have been, taken from ULTs: a ULT that made the thread itself, in a section, would wait there with its
 // worker for locks of the loader's or the allocator's, which one may hold that was taken off that worker. Guard down; a ULT is suspended meanwhile. Null:
 // none is to be had so, or there is no need.
 Klt* spare_for_new_worker() noexcept;
