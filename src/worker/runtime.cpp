@@ -431,8 +431,8 @@ int worker_start(Worker* worker, Klt* klt) noexcept {
   worker->left = {nullptr, nullptr, nullptr};
   worker->state.store(WorkerState::kActive, std::memory_order_seq_cst);  // see block_worker_starts()
   runtime.active.fetch_add(1, std::memory_order_relaxed);
-  block_worker_starts(worker);
   hand_to(worker, klt);
+  block_worker_starts(worker);  // afterwards: a scout that finds nobody who carries it rests
   return WEFT_OK;
 }
 

@@ -26,6 +26,7 @@
 #include "support/blocking.hpp"
 #include "support/elsewhere.hpp"
 #include "support/filter.hpp"
+#include "support/foreign_sched.hpp"
 #include "support/no_more.hpp"
 #include "support/user_pool.hpp"
 #include "weft/blocking.hpp"
@@ -642,6 +643,19 @@ TEST_P(Blocking, WhoIsStoppedCallsNoPoolOfTheUsers) {
   for (weft_unit_t* scheduling : {&inner_unit, &outer_unit}) EXPECT_TRUE(ok(weft_free(scheduling)));
   for (weft_sched_t* sched : {&of_inner, &of_outer}) EXPECT_TRUE(ok(weft_sched_free(sched)));
   for (weft_pool_t* pool : {&inner, &outer}) EXPECT_TRUE(ok(weft_pool_free(pool)));
+}
+
+// Nobody tells its scout of a push there.
+TEST_P(Blocking, BelowASchedulerThatTakesFromAPoolOfOthers) {
+  for (int round = 0; round < 60; ++round) {
+    const ForeignWorker worker;
+    weft_unit_attr_t there = default_attr();
+    there.pool = worker.pool();
+    Pipe pipe;
+    Call gets([&] { pipe.get(); }), puts([&] { pipe.put(); });
+    weft_unit_t units[] = {gets.ult(&there), puts.ult(&there)};
+    ASSERT_TRUE(ok(weft_free_many(2, units)));
+  }
 }
 
 TEST_P(Blocking, TheProcessForksMeanwhile) {
