@@ -288,27 +288,34 @@ Unit* take_next_captive(Worker* worker) noexcept {
   return next;
 }
 
-// The same of any unit in the pools that the worker's scheduler takes from: of those in one pool the oldest, of the pools one after
-// the other. Whatever is requested of it: a cancellation it finds itself, and a move can wait for the next time. Null: there is none,
-// or it is not for us to choose.
-Unit* take_any_captive(Worker* worker) noexcept {
+// The same of the oldest such unit in the pool. Whatever is requested of it: a cancellation it finds itself, and a move can wait for
+// the next time.
+Unit* take_captive_of(Worker* worker, Pool* pool) noexcept {
+  const Worker* owner = pool->lane_owner;
+  if (!pool->builtin || (owner != nullptr && owner != worker) || pool->size() == 0) return nullptr;
+  Unit* found = nullptr;
+  const auto look = [](weft_unit_t handle, void* arg) {
+    auto& first = *static_cast<Unit**>(arg);
+    Unit* unit = from_handle(handle);
+    if (first == nullptr && is_asleep_in(unit)) first = unit;
+  };
+  pool->for_each(look, &found);
+  if (found == nullptr || !pool->try_remove(worker, found)) return nullptr;
+  if (unit_is(found, flag::kFront)) note_worker_of_front_unit(worker, found);
+  return found;
+}
+
+// One of the pools that the worker's scheduler takes from, one pool after the other. Under a scheduler that is saved, whose pools
+// nobody here knows: of the pool of the unit that runs, in whose place it leaves for that scheduler. Null: there is none, or it is not
+// for us to choose. leaves: who loses the worker; null: it has left already.
+Unit* take_any_captive(Worker* worker, const Unit* leaves) noexcept {
   const Sched* sched = worker->sched;
+  if (worker->dispatch_first != nullptr) return nullptr;
+  if (worker->parent != nullptr) return leaves != nullptr ? take_captive_of(worker, leaves->pool.load(std::memory_order_relaxed)) : nullptr;
   if (sched->user || scheduler_has_its_turn(worker)) return nullptr;
   const uint64_t turn = worker->stats.handovers.load(std::memory_order_relaxed);
   for (size_t i = 0; i < sched->pool_count; ++i) {
-    Pool* pool = sched->pools[(turn + i) % sched->pool_count];
-    const Worker* owner = pool->lane_owner;
-    if (!pool->builtin || (owner != nullptr && owner != worker) || pool->size() == 0) continue;
-    Unit* found = nullptr;
-    const auto look = [](weft_unit_t handle, void* arg) {
-      auto& first = *static_cast<Unit**>(arg);
-      Unit* unit = from_handle(handle);
-      if (first == nullptr && is_asleep_in(unit)) first = unit;
-    };
-    pool->for_each(look, &found);
-    if (found == nullptr || !pool->try_remove(worker, found)) continue;
-    if (unit_is(found, flag::kFront)) note_worker_of_front_unit(worker, found);
-    return found;
+    if (Unit* found = take_captive_of(worker, sched->pools[(turn + i) % sched->pool_count])) return found;
   }
   return nullptr;
 }
@@ -324,9 +331,9 @@ Klt* let_go(Unit* next) noexcept {
 
 // A spare; else the KLT of a captive, since to start a thread takes a lock of malloc's that a captive may hold, and who
 // makes spares may be waiting for just that. Null: there is none.
-Klt* spare_or_captive(Worker* worker) noexcept {
+Klt* spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
   if (Klt* spare = klt_try_acquire(worker->cpu.load(std::memory_order_relaxed))) return spare;
-  if (Unit* next = take_any_captive(worker)) {
+  if (Unit* next = take_any_captive(worker, leaves)) {
     spare_maker_call();  // whoever waits behind it, and needs a KLT, gets on then
     return let_go(next);
   }
@@ -335,12 +342,12 @@ Klt* spare_or_captive(Worker* worker) noexcept {
 
 // The same, and waits until there is one. It is not made here: who carries a worker must not wait for what a captive of its own
 // holds, which may be captured only now. Null: the kernel refuses threads.
-Klt* wait_for_spare_or_captive(Worker* worker) noexcept {
+Klt* wait_for_spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
   Klt* self = klt_self();
   const uint32_t refusals = spare_maker_refusals();
   for (;;) {
     const uint32_t rounds = spare_maker_rounds();
-    if (Klt* to = spare_or_captive(worker)) return to;
+    if (Klt* to = spare_or_captive(worker, leaves)) return to;
     if (spare_maker_tid() == 0) return klt_acquire(worker->cpu.load(std::memory_order_relaxed));  // nobody is captured by a tick
     if (spare_maker_refusals() != refusals) break;
     spare_maker_call();
@@ -357,7 +364,7 @@ Klt* wait_for_spare_or_captive(Worker* worker) noexcept {
 Klt* successor(Worker* worker, const Unit* unit, bool may_create) noexcept {
   Unit* next = goes_to_ring(worker, unit) ? take_next_captive(worker) : nullptr;
   if (next != nullptr) return let_go(next);
-  if (goes_to_builtin(unit)) return may_create ? wait_for_spare_or_captive(worker) : spare_or_captive(worker);
+  if (goes_to_builtin(unit)) return may_create ? wait_for_spare_or_captive(worker, unit) : spare_or_captive(worker, unit);
   const int cpu = worker->cpu.load(std::memory_order_relaxed);
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
@@ -410,7 +417,7 @@ namespace {
 void leave_on_base(void* worker_arg, void*) noexcept {
   settle_left(static_cast<Worker*>(worker_arg));
   Klt* self = klt_self();
-  Klt* to = wait_for_spare_or_captive(guard_worker());
+  Klt* to = wait_for_spare_or_captive(guard_worker(), nullptr);
   if (to == nullptr) klt_carry(self, guard_worker());
   give_begin(self);
   give_worker_on_base(guard_worker(), to);
@@ -577,9 +584,10 @@ WayBack end_take_back(Klt* self, Unit* unit, Worker* worker, Klt* victim) noexce
   return way;
 }
 
-bool take_for_captive(Worker* worker, Klt* victim, Unit* (*take_captive)(Worker*)) noexcept {
+template <class F>
+bool take_for_captive(Worker* worker, Klt* victim, F&& take_captive) noexcept {
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Unit* next = take_captive(worker);
+  Unit* next = take_captive();
   if (next == nullptr) return false;
   separate(worker, victim);
   hand_to(worker, let_go(next));
@@ -589,11 +597,11 @@ bool take_for_captive(Worker* worker, Klt* victim, Unit* (*take_captive)(Worker*
 }  // namespace
 
 bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
-  return take_for_captive(worker, victim, take_next_captive);
+  return take_for_captive(worker, victim, [=] { return take_next_captive(worker); });
 }
 
 bool take_for_any_captive(Worker* worker, Klt* victim) noexcept {
-  return take_for_captive(worker, victim, take_any_captive);
+  return take_for_captive(worker, victim, [=] { return take_any_captive(worker, victim->current.load(std::memory_order_relaxed)); });
 }
 
 bool leave_for_kernel() noexcept {
@@ -601,7 +609,7 @@ bool leave_for_kernel() noexcept {
   Worker* worker = guard_worker();
   if (!runs_ult(self)) return false;
   if (worker->parent == nullptr && !prepare_next_stack(worker)) return false;
-  Klt* to = wait_for_spare_or_captive(worker);
+  Klt* to = wait_for_spare_or_captive(worker, klt_current());
   if (to == nullptr) return false;
   give_begin(self);
   preempt_leaves(self);
