@@ -142,6 +142,12 @@ bool preempt_same_unit(const Worker* worker) noexcept {
   return worker->stats.begun() - worker->preempt.seen.load(std::memory_order_relaxed) <= 2;
 }
 
+// How full one is only its own function can tell, which neither ticks nor those who push elsewhere may call.
+static bool has_pool_of_users(const Worker* worker) noexcept {
+  const Sched* sched = worker->sched;
+  return std::any_of(sched->pools, sched->pools + sched->pool_count, [](const Pool* pool) { return !pool->builtin; });
+}
+
 void preempt_rest(Worker* worker) noexcept {
   worker->preempt.ticking.store(false, std::memory_order_relaxed);
   if (preempt_relays()) preempt_resign(worker);
@@ -154,9 +160,10 @@ void preempt_rest(Worker* worker) noexcept {
     worker->lane.tells.fetch_and(~tell_to::kPreempt, std::memory_order_relaxed);
   }
   preempt_short_turns(worker);
-  if (tell && preempt_units_wait(worker)) return preempt_unit_waits(worker);
+  const bool awake = worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake;
+  if (tell && (preempt_units_wait(worker) || (awake && has_pool_of_users(worker)))) return preempt_unit_waits(worker);
   // One that sleeps watches over the deadlines itself.
-  if (tell && worker->asleep.load(std::memory_order_relaxed) == Sleep::kAwake) preempt_deadline(worker);
+  if (tell && awake) preempt_deadline(worker);
 }
 
 void preempt_deadline(Worker* worker) noexcept {
@@ -192,6 +199,8 @@ void preempt_goes_on(Klt* self, Worker* worker) noexcept {
     }
   } else if ((worker->lane.tells.load(std::memory_order_seq_cst) & tell_to::kPreempt) == 0) {
     preempt_rest(worker);
+  } else if (has_pool_of_users(worker)) {
+    preempt_unit_waits(worker);  // who was pushed there while the worker slept, or by itself, is not told
   }
 }
 

@@ -509,6 +509,9 @@ struct SavedScheduler {
     count(worker->stats.units_run);
   }
   set_parent(worker, here, saved.stack);
+  // A tick in the scheduler's own turn may have found nobody. Who waits for this unit's place in pools that only that scheduler takes
+  // from, be it one of the program's, is not told of.
+  if (__builtin_expect((worker->lane.tells.load(std::memory_order_relaxed) & tell_to::kPreempt) != 0, 0)) preempt_unit_waits(worker);
   worker->left.action = nullptr;
   switch_to_unit(worker, unit, here);
   set_parent(worker, saved.outer, saved.outer_stack);

@@ -1,4 +1,4 @@
-// user_pool.hpp: a user-defined pool: a locked stack that counts.
+// user_pool.hpp: a user-defined pool: a locked stack, or queue, that counts.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@ namespace weft_test {
 struct UserPool {
   std::mutex lock;
   std::deque<weft_unit_t> units;
+  bool is_queue = false;
   std::atomic<int> pushes = 0;
   std::atomic<int> pops = 0;
   std::atomic<int> creates = 0;
@@ -40,8 +41,8 @@ struct UserPool {
         return nullptr;
       }
       ++p->pops;
-      weft_unit_t unit = p->units.back();
-      p->units.pop_back();
+      weft_unit_t unit = p->is_queue ? p->units.front() : p->units.back();
+      p->is_queue ? p->units.pop_front() : p->units.pop_back();
       return unit;
     };
     o.size = [](void* self) {
