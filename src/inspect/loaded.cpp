@@ -112,16 +112,26 @@ bool loaded_in_list(uintptr_t address, Loaded& loaded) noexcept {
   return false;
 }
 
-const link_map* loaded_object_in_list(const void* address) noexcept {
+namespace {
+
+// Of all of them, as they are now. False: none has it.
+bool find_in_list(const void* address, Loaded& loaded) noexcept {
   const int error = errno;
-  const link_map* found = nullptr;
+  bool found = false;
   for_each_object([&](const Object& object) {
-    const bool here = has(object, reinterpret_cast<uintptr_t>(address));
-    if (here) found = object.loaded.map;
-    return here;
+    found = has(object, reinterpret_cast<uintptr_t>(address));
+    if (found) loaded = object.loaded;
+    return found;
   });
   errno = error;
   return found;
+}
+
+}  // namespace
+
+const link_map* loaded_object_in_list(const void* address) noexcept {
+  Loaded loaded;
+  return find_in_list(address, loaded) ? loaded.map : nullptr;
 }
 
 void loaded_forget() noexcept { object_count = 0; }
@@ -144,8 +154,22 @@ const link_map* loaded_object(const void* address) noexcept {
   dl_find_object found;
   return _dl_find_object(const_cast<void*>(address), &found) == 0 ? found.dlfo_link_map : nullptr;
 }
+bool loaded_range(const void* address, uintptr_t& low, uintptr_t& high) noexcept {
+  dl_find_object found;
+  if (_dl_find_object(const_cast<void*>(address), &found) != 0) return false;
+  low = reinterpret_cast<uintptr_t>(found.dlfo_map_start);
+  high = reinterpret_cast<uintptr_t>(found.dlfo_map_end);
+  return true;
+}
 #else
 const link_map* loaded_object(const void* address) noexcept { return loaded_object_in_list(address); }
+bool loaded_range(const void* address, uintptr_t& low, uintptr_t& high) noexcept {
+  Loaded loaded;
+  if (!find_in_list(address, loaded)) return false;
+  low = loaded.low;
+  high = loaded.high;
+  return true;
+}
 bool loaded_at(uintptr_t address, Loaded& loaded) noexcept { return loaded_in_list(address, loaded); }
 #endif
 

@@ -59,6 +59,7 @@ bool make_ready_for(PreemptMode mode) noexcept {
   PreemptSettings& settings = preempt_settings;
   if (mode == PreemptMode::Off || settings.signal.load(std::memory_order_relaxed) != 0) return true;
   settings.kernel_tick = kernel_tick();
+  preempt_learn_c_library();
   return preempt_install();
 }
 

@@ -34,6 +34,10 @@ void preempt_uninstall() noexcept;
 // The tick of a worker on which a ULT runs. Guard up before and after. `frame`: what the signal has interrupted; null:
 // the ULT is about to lower its guard.
 void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* frame) noexcept;
+// Before there are ticks; what is loaded by then, and stays. Then: whether code at this address may hold one of those locks that a unit
+// is to keep its KLT with. Async-signal-safe.
+void preempt_learn_c_library() noexcept;
+bool preempt_in_c_library(uintptr_t address) noexcept;
 // One that changes nothing: arms the next one, if there is to be one.
 void preempt_tick_again(Klt* self, Worker* worker) noexcept;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/control.hpp"
+#include "arch/frame.hpp"
 #include "klt/guard.hpp"
 #include "klt/hand_over.hpp"
 #include "klt/kernel_sleep.hpp"
@@ -264,6 +265,7 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
   if (unit_is(unit->host, flag::kPrimary)) kind = WEFT_PREEMPTION_KLT_SWITCHING;
   // The frame has stayed on the KLT's alternate stack: that is not the ULT's to take along.
   if (frame != nullptr && !is_on(*stack_of(unit, worker), reinterpret_cast<uintptr_t>(frame))) kind = WEFT_PREEMPTION_KLT_SWITCHING;
+  if (frame != nullptr && preempt_in_c_library(frame_ip(*frame))) kind = WEFT_PREEMPTION_KLT_SWITCHING;
   if (kind == WEFT_PREEMPTION_KLT_SWITCHING) return switch_klt(self, worker);
   if (frame != nullptr && !detaches_at_once(worker, unit)) {
     count(worker->stats.put_off);

@@ -335,6 +335,32 @@ TEST_P(Preempt, ManyTicksAtOnceNeedNoMoreStackThanOne) {
 [[gnu::noinline]] void set_errno(int value) { errno = value; }
 [[gnu::noinline]] int get_errno() { return errno; }
 
+// It may hold a lock there.
+TEST_P(Preempt, InTheCLibraryItKeepsItsKlt) {
+  if (weft::rt::san::kSignalsComeLate) return;
+  std::atomic<bool> over{false};
+  const std::vector<char> from(1 << 20, 'x');
+  std::vector<char> to(from.size());
+  Call copies([&] {
+    while (!over.load(std::memory_order_relaxed)) std::memcpy(to.data(), from.data(), from.size());
+  });
+  Call ends([&] {
+    for (int slice = 0; slice < 10; ++slice) weft_yield();
+    over = true;
+  });
+  const weft_preemption_info_t before = preemption_info();
+  std::vector<weft_unit_t> units;
+  weft_unit_attr_t attr = default_attr();
+  attr.technique = WEFT_TECHNIQUE_SS;  // not on main's stack
+  attr.worker = weft_worker_get(0);
+  attr.pinned = true;
+  for (Call* call : {&copies, &ends}) units.push_back(call->ult(&attr));
+  EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  const weft_preemption_info_t after = preemption_info();
+  // Few ticks find it between two copies.
+  EXPECT_GT(after.klt_switches - before.klt_switches, after.signal_yields - before.signal_yields);
+}
+
 TEST_P(Preempt, KeepsErrno) {
   // What another ULT sets between two ticks is a KLT's; only what a tick interrupts is put back.
   if (GetParam().kind == WEFT_PREEMPTION_SIGNAL_YIELD) {
