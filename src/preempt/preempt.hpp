@@ -43,7 +43,7 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept;
 
 // Whether a unit waits for this worker, or something else is wanted of its scheduler. Async-signal-safe.
 bool preempt_others_wait(Worker* worker) noexcept;
-// Whether one waits in its lane, or in a pool that would have told of it. Async-signal-safe.
+// Whether one waits in its lane, or in a pool that would have told of it, or the bell was rung. Async-signal-safe.
 bool preempt_units_wait(const Worker* worker) noexcept;
 
 // Whether its scheduler goes by priority: whoever has a higher one than what runs is to wait an interval at most.

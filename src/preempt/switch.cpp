@@ -18,6 +18,7 @@
 #include "os/signal_mask.hpp"
 #include "preempt/preempt.hpp"
 #include "sched/packing.hpp"
+#include "worker/bell.hpp"
 #include "worker/lender_signal.hpp"
 #include "worker/packing.hpp"
 #include "worker/runtime.hpp"
@@ -139,7 +140,7 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     restore_mask(self, unit);
   }
   count(worker->stats.signal_yields);
-  if (deadline_has_come(worker)) let_scheduler_look(worker);
+  if (deadline_has_come(worker) || bell_calls(worker)) let_scheduler_look(worker);
   preempt_arm_for_next(self, worker);
   self->passes_gate.store(false, std::memory_order_relaxed);  // it stays with the ULT
   Worker* now = leave_unit(worker, unit, push_preempted, nullptr);
@@ -147,7 +148,7 @@ void yield_by_signal(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
 }
 
 void switch_klt(Klt* self, Worker* worker) noexcept {
-  const bool looks = deadline_has_come(worker);
+  const bool looks = deadline_has_come(worker) || bell_calls(worker);
   if (looks) let_scheduler_look(worker);
   count(worker->stats.klt_switches);
   if (capture_current(false)) return;
@@ -159,7 +160,7 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
 }
 
 bool scheduler_is_wanted(const Worker* worker) noexcept {
-  return worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker);
+  return worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker) || bell_calls(worker);
 }
 
 // For this unit's place.
@@ -198,7 +199,7 @@ bool preempt_by_priority(const Worker* worker) noexcept {
 }
 
 bool preempt_units_wait(const Worker* worker) noexcept {
-  if (worker->lane.has_unit()) return true;
+  if (worker->lane.has_unit() || bell_calls(worker)) return true;
   if (worker->suspended.load(std::memory_order_relaxed)) return false;  // they are for others
   const Sched* sched = worker->sched;
   return std::any_of(sched->pools, sched->pools + sched->pool_count,
@@ -214,7 +215,7 @@ void preempt_tick_again(Klt* self, Worker* worker) noexcept {
   if (mode == PreemptMode::Off) return;
   preempt_short_turns(worker);
   if (mode == PreemptMode::Auto) {
-    if (!preempt_others_wait(worker)) return preempt_rest(worker);
+    if (!preempt_others_wait(worker) && !bell_calls(worker)) return preempt_rest(worker);
     std::atomic<uint32_t>& periods = worker->preempt.periods;
     const uint32_t now = periods.load(std::memory_order_relaxed);
     // Not where one of higher priority may come: that gets the worker within an interval. Nor where units have spun lately: the next

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "klt/callback_scope.hpp"
+#include "klt/time_slice.hpp"
 
 namespace weft::rt {
 
@@ -26,7 +27,11 @@ void bell_ring() noexcept {
     bell.rung.fetch_add(1, std::memory_order_seq_cst);
     const unsigned slots = runtime.worker_slots.load(std::memory_order_acquire);
     for (unsigned i = 0; i < slots; ++i) {
-      if (Worker* worker = runtime.workers[i].load(std::memory_order_acquire)) wake_worker(worker);
+      Worker* worker = runtime.workers[i].load(std::memory_order_acquire);
+      if (worker == nullptr) continue;
+      wake_worker(worker);
+      // Sequentially consistent, pairs with preempt_rest(): either it sees that it was rung, or we see that its ticks rest.
+      if ((worker->lane.tells.load(std::memory_order_seq_cst) & tell_to::kPreempt) != 0) preempt_unit_waits(worker);
     }
   }
   bell.ringers.fetch_sub(1, std::memory_order_release);

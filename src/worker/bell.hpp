@@ -34,7 +34,7 @@ inline void bell_ignore(Worker* worker) noexcept {
   worker->bell_answered = bell.rung.load(std::memory_order_relaxed);
 }
 
-// Async-signal-safe. Nothing, while the runtime does not run.
+// Async-signal-safe. Nothing, while the runtime does not run. With ticks, a ULT that never comes to Weft leaves for it.
 void bell_ring() noexcept;
 
 // For finalise: whoever rings is done with the workers. And in a forked child, where they have stayed behind.

@@ -1,13 +1,16 @@
 // ULTs that are preempted inside of the front-end, or of a pool's functions, keep no scheduler and no tasklet of their ES waiting.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "support/abt_fixture.hpp"
+#include "support/preempting.hpp"
 
 namespace {
 
@@ -72,6 +75,41 @@ void take_and_let_go(ABT_mutex mutex, int (*lock)(ABT_mutex)) {
   for (const auto until = Clock::now() + std::chrono::microseconds(300); Clock::now() < until;) {
   }
   EXPECT_TRUE(abt_ok(ABT_mutex_unlock(mutex)));
+}
+
+// Nobody waits for its ES but who wants to see all stacks.
+TEST_F(AbtPreempted, WhileItSpinsAndAllStacksAreAskedFor) {
+  for (const char* mode : {"on", "auto"}) {
+    ASSERT_TRUE(abt_ok(ABT_finalize()));
+    setenv("WEFT_PREEMPTION", mode, 1);
+    ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+    unsetenv("WEFT_PREEMPTION");
+    ABT_pool pool;
+    ABT_xstream stream;
+    ABT_thread ult;
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &pool)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, &pool, ABT_SCHED_CONFIG_NULL, &stream)));
+    static std::atomic<int> state;
+    state = 0;
+    const auto spin = [](void*) {
+      state = 1;
+      while (state != 2) spin_once();
+    };
+    ASSERT_TRUE(abt_ok(ABT_thread_create(pool, spin, nullptr, ABT_THREAD_ATTR_NULL, &ult)));
+    ASSERT_TRUE(wait_until([&] { return state == 1; }));
+    usleep(10'000);  // its ticks rest
+    FILE* const to = std::tmpfile();
+    ASSERT_NE(to, nullptr);
+    const auto over = [](ABT_bool in_vain, void*) {
+      EXPECT_EQ(in_vain, ABT_FALSE);
+      state = 2;
+    };
+    ASSERT_TRUE(abt_ok(ABT_info_trigger_print_all_thread_stacks(to, -1, over, nullptr)));
+    EXPECT_TRUE(wait_until([&] { return state == 2; }));
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&ult)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&stream)));
+    std::fclose(to);
+  }
 }
 
 TEST_F(AbtPreempted, WhileItHoldsAMutexThatAnotherOneSpinsFor) {
