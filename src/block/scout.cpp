@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "base/spin_lock.hpp"
 #include "block/block.hpp"
@@ -59,9 +58,10 @@ constinit SpinLock listing;
 
 void list(Worker* worker) noexcept {
   listing.lock();
-  if (!std::exchange(worker->post.listed, true)) {
+  if (!worker->post.listed) {
     worker->post.next = first.load(std::memory_order_relaxed);
     first.store(worker, std::memory_order_release);
+    worker->post.listed = true;  // last: see scouts_forget_threads()
   }
   listing.unlock();
 }
@@ -508,8 +508,10 @@ void scouts_forget_workers() noexcept {
 void scouts_forget_threads() noexcept {
   told.store(false, std::memory_order_relaxed);
   starting_and_ending.unlock();
+  listing.unlock();  // the maker of spares may have been just there: no fork() waits for it
   for_each_post([](Worker* worker) {
     BlockPost& post = worker->post;
+    post.listed = true;
     post.started.store(false, std::memory_order_relaxed);
     post.tid.store(0, std::memory_order_relaxed);
     post.heir.store(nullptr, std::memory_order_relaxed);
