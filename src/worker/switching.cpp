@@ -502,6 +502,16 @@ struct SavedScheduler {
   Stack* const stack;
 };
 
+// A tick, or a block, in the scheduler's own turn may have found nobody who waits, so ticks and scout rest. Who waits for the place of
+// the unit that comes now, in pools that only that scheduler takes from, be it one of the program's, nobody tells them of.
+[[gnu::noinline, gnu::cold]] void others_may_wait(Worker* worker) noexcept {
+  const uint32_t whom = worker->lane.tells.load(std::memory_order_relaxed);
+  if ((whom & tell_to::kPreempt) != 0) preempt_unit_waits(worker);
+  if ((whom & tell_to::kBlock) == 0) return;
+  worker->lane.tells.fetch_and(~tell_to::kBlock, std::memory_order_seq_cst);
+  block_unit_waits(worker);
+}
+
 // Runs a ULT until it leaves. `here`: where it leaves for.
 [[gnu::always_inline]] inline void run_ult_from(Worker* worker, const SavedScheduler& saved, Context* here, Unit* unit) noexcept {
   if (unit->state.load(std::memory_order_relaxed) == UnitState::kFresh) {
@@ -509,9 +519,7 @@ struct SavedScheduler {
     count(worker->stats.units_run);
   }
   set_parent(worker, here, saved.stack);
-  // A tick in the scheduler's own turn may have found nobody. Who waits for this unit's place in pools that only that scheduler takes
-  // from, be it one of the program's, is not told of.
-  if (__builtin_expect((worker->lane.tells.load(std::memory_order_relaxed) & tell_to::kPreempt) != 0, 0)) preempt_unit_waits(worker);
+  if (__builtin_expect(worker->lane.tells.load(std::memory_order_relaxed) != 0, 0)) others_may_wait(worker);
   worker->left.action = nullptr;
   switch_to_unit(worker, unit, here);
   set_parent(worker, saved.outer, saved.outer_stack);

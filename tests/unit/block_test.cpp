@@ -658,6 +658,39 @@ TEST_P(Blocking, BelowASchedulerThatTakesFromAPoolOfOthers) {
   }
 }
 
+// Nobody waited as that one slept itself: its scout rests.
+TEST_P(Blocking, BelowAStackedSchedulerThatHasSlept) {
+  weft_sched_ops_t ops{};
+  ops.run = [](weft_sched_t sched, void*) {
+    std::this_thread::sleep_for(milliseconds(50));
+    weft_pool_t pool = nullptr;
+    weft_sched_pools(sched, 1, &pool);
+    while (!weft_sched_should_stop(sched)) {
+      if (weft_unit_t unit = weft_pool_pop(pool)) {
+        EXPECT_TRUE(ok(weft_sched_run(sched, unit)));
+      } else {
+        weft_yield();
+      }
+    }
+  };
+  weft_pool_t pool = nullptr;
+  weft_sched_t sched = nullptr;
+  ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
+  ASSERT_TRUE(ok(weft_sched_create_user(&ops, nullptr, 1, &pool, &sched)));
+  Pipe pipe;
+  weft_unit_attr_t there = default_attr();
+  there.pool = pool;
+  Call gets([&] { pipe.get(); }), puts([&] { pipe.put(); });
+  weft_unit_t units[] = {gets.ult(&there), puts.ult(&there)};
+  weft_unit_t stacked = nullptr;
+  ASSERT_TRUE(ok(weft_sched_push(sched, weft_worker_pool(weft_worker_self()), &stacked)));
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_TRUE(ok(weft_sched_finish(sched)));
+  EXPECT_TRUE(ok(weft_free(&stacked)));
+  EXPECT_TRUE(ok(weft_sched_free(&sched)));
+  EXPECT_TRUE(ok(weft_pool_free(&pool)));
+}
+
 TEST_P(Blocking, TheProcessForksMeanwhile) {
   if (weft::rt::san::kSignalsComeLate) return;  // children of its start no threads
   std::vector<Pipe> pipes(workers());
