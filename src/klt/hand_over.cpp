@@ -305,14 +305,16 @@ Unit* take_captive_of(Worker* worker, Pool* pool) noexcept {
   return found;
 }
 
-// One of the pools that the worker's scheduler takes from, one pool after the other. Under a scheduler that is saved, whose pools
-// nobody here knows: of the pool of the unit that runs, in whose place it leaves for that scheduler. Null: there is none, or it is not
-// for us to choose. leaves: who loses the worker; null: it has left already.
+// One of the pools that the worker's main scheduler takes from, one pool after the other. Below a scheduler that is saved, whose pools
+// nobody here knows, first of the pool of the unit that leaves; whoever it is leaves for that scheduler in the end. Null: there is none,
+// or it is not for us to choose. leaves: who loses the worker; null: it has left already.
 Unit* take_any_captive(Worker* worker, const Unit* leaves) noexcept {
   const Sched* sched = worker->sched;
-  if (worker->dispatch_first != nullptr) return nullptr;
-  if (worker->parent != nullptr) return leaves != nullptr ? take_captive_of(worker, leaves->pool.load(std::memory_order_relaxed)) : nullptr;
-  if (sched->user || scheduler_has_its_turn(worker)) return nullptr;
+  if (worker->dispatch_first != nullptr || (worker->parent == nullptr && scheduler_has_its_turn(worker))) return nullptr;
+  if (worker->parent != nullptr && leaves != nullptr) {
+    if (Unit* found = take_captive_of(worker, leaves->pool.load(std::memory_order_relaxed))) return found;
+  }
+  if (sched->user) return nullptr;
   const uint64_t turn = worker->stats.handovers.load(std::memory_order_relaxed);
   for (size_t i = 0; i < sched->pool_count; ++i) {
     if (Unit* found = take_captive_of(worker, sched->pools[(turn + i) % sched->pool_count])) return found;
