@@ -621,6 +621,23 @@ bool leave_for_kernel() noexcept {
   return true;
 }
 
+bool leave_asleep() noexcept {
+  Klt* self = klt_self();
+  Worker* worker = guard_worker();
+  Unit* unit = klt_current();
+  if (!runs_ult(self) || !detaches_at_once(worker, unit)) return false;
+  Klt* to = spare_or_captive(worker, unit);
+  if (to == nullptr) {
+    spare_maker_call();
+    return false;
+  }
+  give_begin(self);
+  preempt_leaves(self);
+  become_captive_in_kernel(worker, self, unit);
+  give_worker(self, worker, to, Take::kTaken);
+  return true;
+}
+
 bool take_worker(Worker* worker) noexcept {
   Klt* victim = take_begin(worker);
   if (victim == nullptr) return false;

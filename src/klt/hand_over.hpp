@@ -50,6 +50,10 @@ bool take_for_next_captive(Worker* worker, Klt* victim) noexcept;
 // The same of any unit in the pools of the worker's scheduler.
 bool take_for_any_captive(Worker* worker, Klt* victim) noexcept;
 
+// In a signal handler that has interrupted the ULT's sleep in the kernel, guard up: that goes on without its worker, as if it had been taken.
+// False: no spare, or not now: nothing has happened.
+bool leave_asleep() noexcept;
+
 // The whole of it: takes the worker from its carrier if that blocks, for a spare. The caller judges
 // whether it blocks. False: not now.
 bool take_worker(Worker* worker) noexcept;

@@ -159,6 +159,12 @@ void switch_klt(Klt* self, Worker* worker) noexcept {
   preempt_arm_soon(self);
 }
 
+// It sleeps in the kernel, for a lock most of all, which one may hold that its priority is above: made ready it would be picked again
+// and again, and that one never.
+bool sleeps_above(const Worker* worker, const ucontext_t* frame) noexcept {
+  return preempt_by_priority(worker) && frame != nullptr && preempt_futex_of(frame) != nullptr;
+}
+
 bool scheduler_is_wanted(const Worker* worker) noexcept {
   return worker->dispatch_first != nullptr || worker->parent != nullptr || deadline_has_come(worker) || bell_calls(worker);
 }
@@ -242,10 +248,12 @@ void preempt_current(Klt* self, Worker* worker, Unit* unit, const ucontext_t* fr
     return;
   }
   if (kind == WEFT_PREEMPTION_NONE && mode != PreemptMode::Off && preempt_others_wait(worker) && preempt_left_alone(worker, frame)) {
+    if (sleeps_above(worker, frame) && leave_asleep()) return;
     return switch_klt(self, worker);
   }
   if (kind == WEFT_PREEMPTION_NONE && preempt_relays() && preempt_should_resign(worker)) return preempt_resign(worker);
   if (mode == PreemptMode::Off || kind == WEFT_PREEMPTION_NONE) return preempt_tick_again(self, worker);
+  if (sleeps_above(worker, frame) && preempt_others_wait(worker) && leave_asleep()) return;
   const SpinLook look = preempt_relays() ? SpinLook::kNothing : preempt_look_for_spinning(unit, frame, preempt_tick_time(self));
   const bool hands_on = worker->suspended.load(std::memory_order_relaxed) && others_may_run(unit);
   if (hands_on) {

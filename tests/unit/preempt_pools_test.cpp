@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -105,6 +106,48 @@ TEST_P(PreemptPools, BelowAStackedScheduler) {
 TEST_P(PreemptPools, ThatASchedulerOfTheUsersStealsFrom) {
   const ForeignWorker worker;
   meet(worker.pool(), 20, [](int) { std::this_thread::sleep_for(microseconds(500)); });
+}
+
+// One of high priority waits, in the kernel, for a lock that a preempted one of low priority holds.
+void wait_for_lower(weft_pool_t high_pool, weft_pool_t low_pool, weft_preemption_t kind) {
+  std::mutex mutex;
+  Call high([&] { const std::lock_guard hold(mutex); });
+  weft_unit_attr_t above = default_attr();
+  above.pool = high_pool;
+  above.priority = 7;
+  above.preemption = kind;
+  Call low([&] {
+    std::vector<weft_unit_t> units;
+    {
+      const std::lock_guard hold(mutex);
+      for (int i = 0; i < 3; ++i) units.push_back(high.ult(&above));
+      spin_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+  });
+  weft_unit_attr_t below = default_attr();
+  below.pool = low_pool;
+  below.priority = 0;
+  for (int round = 0; round < 5; ++round) {
+    weft_unit_t unit = low.ult(&below);
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+}
+
+TEST_P(PreemptPools, ByPriorityWithALockThatALowerOneHolds) {
+  if (weft::rt::san::kSignalsComeLate || GetParam().kind == WEFT_PREEMPTION_SIGNAL_YIELD) return;  // a foreign lock
+  for (const weft_pool_kind_t pool_kind : {WEFT_POOL_PRIORITY, WEFT_POOL_FIFO}) {
+    weft_pool_t pools[2] = {};
+    weft_sched_t sched = nullptr;
+    weft_worker_t worker = nullptr;
+    for (weft_pool_t& pool : pools) ASSERT_TRUE(ok(weft_pool_create(pool_kind, WEFT_ACCESS_MPMC, &pool)));
+    ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_PRIORITY, 2, pools, &sched)));
+    ASSERT_TRUE(ok(weft_worker_create(sched, &worker)));
+    wait_for_lower(pools[0], pools[pool_kind == WEFT_POOL_PRIORITY ? 0 : 1], WEFT_PREEMPTION_DEFAULT);
+    EXPECT_TRUE(ok(weft_worker_free(&worker)));
+    EXPECT_TRUE(ok(weft_sched_free(&sched)));
+    for (weft_pool_t& pool : pools) EXPECT_TRUE(ok(weft_pool_free(&pool)));
+  }
 }
 
 // Who has the loader's lock is captured, and so are all kernel threads; the maker of spares wants that lock for the next one.
