@@ -307,10 +307,12 @@ Unit* take_captive_of(Worker* worker, Pool* pool) noexcept {
 
 // One of the pools that the worker's main scheduler takes from, one pool after the other. Below a scheduler that is saved, whose pools
 // nobody here knows, first of the pool of the unit that leaves; whoever it is leaves for that scheduler in the end. Null: there is none,
-// or it is not for us to choose. leaves: who loses the worker; null: it has left already.
-Unit* take_any_captive(Worker* worker, const Unit* leaves) noexcept {
+// or it is not for us to choose. leaves: who loses the worker; null: it has left already. urgent: even before a unit that somebody has named, or
+// before the scheduler is replaced.
+Unit* take_any_captive(Worker* worker, const Unit* leaves, bool urgent) noexcept {
   const Sched* sched = worker->sched;
-  if (worker->dispatch_first != nullptr || (worker->parent == nullptr && scheduler_has_its_turn(worker))) return nullptr;
+  const bool named = worker->dispatch_first != nullptr || worker->new_sched.load(std::memory_order_relaxed) != nullptr;
+  if (named && !urgent) return nullptr;
   if (worker->parent != nullptr && leaves != nullptr) {
     if (Unit* found = take_captive_of(worker, leaves->pool.load(std::memory_order_relaxed))) return found;
   }
@@ -333,9 +335,9 @@ Klt* let_go(Unit* next) noexcept {
 
 // A spare; else the KLT of a captive, since to start a thread takes a lock of malloc's that a captive may hold, and who
 // makes spares may be waiting for just that. Null: there is none.
-Klt* spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
+Klt* spare_or_captive(Worker* worker, const Unit* leaves, bool urgent) noexcept {
   if (Klt* spare = klt_try_acquire(worker->cpu.load(std::memory_order_relaxed))) return spare;
-  if (Unit* next = take_any_captive(worker, leaves)) {
+  if (Unit* next = take_any_captive(worker, leaves, urgent)) {
     spare_maker_call();  // whoever waits behind it, and needs a KLT, gets on then
     return let_go(next);
   }
@@ -347,9 +349,10 @@ Klt* spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
 Klt* wait_for_spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
   Klt* self = klt_self();
   const uint32_t refusals = spare_maker_refusals();
-  for (;;) {
+  constexpr unsigned kPatience = 10;
+  for (unsigned looks = 0;; ++looks) {
     const uint32_t rounds = spare_maker_rounds();
-    if (Klt* to = spare_or_captive(worker, leaves)) return to;
+    if (Klt* to = spare_or_captive(worker, leaves, looks >= kPatience)) return to;
     if (spare_maker_tid() == 0) return klt_acquire(worker->cpu.load(std::memory_order_relaxed));  // nobody is captured by a tick
     if (spare_maker_refusals() != refusals) break;
     spare_maker_call();
@@ -366,7 +369,7 @@ Klt* wait_for_spare_or_captive(Worker* worker, const Unit* leaves) noexcept {
 Klt* successor(Worker* worker, const Unit* unit, bool may_create) noexcept {
   Unit* next = goes_to_ring(worker, unit) ? take_next_captive(worker) : nullptr;
   if (next != nullptr) return let_go(next);
-  if (goes_to_builtin(unit)) return may_create ? wait_for_spare_or_captive(worker, unit) : spare_or_captive(worker, unit);
+  if (goes_to_builtin(unit)) return may_create ? wait_for_spare_or_captive(worker, unit) : spare_or_captive(worker, unit, true);
   const int cpu = worker->cpu.load(std::memory_order_relaxed);
   return may_create ? klt_acquire(cpu) : klt_try_acquire(cpu);
 }
@@ -603,7 +606,7 @@ bool take_for_next_captive(Worker* worker, Klt* victim) noexcept {
 }
 
 bool take_for_any_captive(Worker* worker, Klt* victim) noexcept {
-  return take_for_captive(worker, victim, [=] { return take_any_captive(worker, victim->current.load(std::memory_order_relaxed)); });
+  return take_for_captive(worker, victim, [=] { return take_any_captive(worker, victim->current.load(std::memory_order_relaxed), true); });
 }
 
 bool leave_for_kernel() noexcept {
@@ -626,7 +629,7 @@ bool leave_asleep() noexcept {
   Worker* worker = guard_worker();
   Unit* unit = klt_current();
   if (!runs_ult(self) || !detaches_at_once(worker, unit)) return false;
-  Klt* to = spare_or_captive(worker, unit);
+  Klt* to = spare_or_captive(worker, unit, true);
   if (to == nullptr) {
     spare_maker_call();
     return false;

@@ -1,6 +1,7 @@
 // Preemption where nobody can see who waits: in pools of the user's, and below schedulers that are stacked or the user's.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -151,27 +152,32 @@ TEST_P(PreemptPools, ByPriorityWithALockThatALowerOneHolds) {
 }
 
 // Who has the loader's lock is captured, and so are all kernel threads; the maker of spares wants that lock for the next one.
-TEST(PreemptPoolsAlone, OfAStackedSchedulerWithTheLoadersLock) {
-  weft_options_t options{};
-  options.workers = 1;
-  ASSERT_TRUE(ok(weft_initialize(&options)));
-  ASSERT_TRUE(ok(weft_preemption_set_default(WEFT_PREEMPTION_KLT_SWITCHING)));
-  ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
-  ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
+class PreemptPoolsAlone : public PreemptingTest {
+ protected:
+  PreemptPoolsAlone() : PreemptingTest(1, WEFT_PREEMPTION_AUTO, WEFT_PREEMPTION_KLT_SWITCHING) {}
+  void SetUp() override {
+    PreemptingTest::SetUp();
+    ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
+  }
+};
+
+void load_often(int times) {
+  for (int i = 0; i < times; ++i) {
+    void* const library = dlopen("libBrokenLocale.so.1", RTLD_NOW);  // a small one of the C library's
+    EXPECT_NE(library, nullptr) << dlerror();
+    if (library != nullptr) dlclose(library);
+  }
+}
+
+TEST_F(PreemptPoolsAlone, OfAStackedSchedulerWithTheLoadersLock) {
+  Call loads([] { load_often(200); });
+  std::vector<weft_unit_t> units;
   weft_pool_t pool = nullptr;
   weft_sched_t sched = nullptr;
   ASSERT_TRUE(ok(weft_pool_create(WEFT_POOL_FIFO, WEFT_ACCESS_MPMC, &pool)));
   ASSERT_TRUE(ok(weft_sched_create(WEFT_SCHED_BASIC, 1, &pool, &sched)));
-  Call loads([] {
-    for (int i = 0; i < 200; ++i) {
-      void* const library = dlopen("libBrokenLocale.so.1", RTLD_NOW);  // a small one of the C library's
-      EXPECT_NE(library, nullptr) << dlerror();
-      if (library != nullptr) dlclose(library);
-    }
-  });
   weft_unit_attr_t attr = default_attr();
   attr.pool = pool;
-  std::vector<weft_unit_t> units;
   for (int i = 0; i < 12; ++i) units.push_back(loads.ult(&attr));
   weft_unit_t stacked = nullptr;
   ASSERT_TRUE(ok(weft_sched_push(sched, weft_worker_pool(weft_worker_self()), &stacked)));
@@ -180,7 +186,27 @@ TEST(PreemptPoolsAlone, OfAStackedSchedulerWithTheLoadersLock) {
   EXPECT_TRUE(ok(weft_free(&stacked)));
   EXPECT_TRUE(ok(weft_sched_free(&sched)));
   EXPECT_TRUE(ok(weft_pool_free(&pool)));
-  EXPECT_TRUE(ok(weft_finalize()));
+}
+
+// Whom main has named comes after the one that has the lock. Early: a runtime has few spares then.
+TEST(PreemptPoolsEarly, WithTheLoadersLockBeforeOneThatIsNamed) {
+  for (int round = 0; round < 100; ++round) {
+    weft_options_t options{};
+    options.workers = 1;
+    ASSERT_TRUE(ok(weft_initialize(&options)));
+    ASSERT_TRUE(ok(weft_preemption_set_interval(WEFT_PREEMPTION_INTERVAL_MIN)));
+    ASSERT_TRUE(ok(weft_preemption_set_mode(WEFT_PREEMPTION_AUTO)));
+    Call loads([] { load_often(10); }), nothing([] { weft_yield(); });
+    std::vector<weft_unit_t> units;
+    for (int i = 0; i < 4; ++i) units.push_back(loads.ult());
+    while (std::any_of(units.begin(), units.end(), [](weft_unit_t unit) { return weft_unit_state(unit) != WEFT_UNIT_TERMINATED; })) {
+      weft_unit_t unit = nothing.ult();
+      EXPECT_TRUE(ok(weft_yield_to(unit)));
+      EXPECT_TRUE(ok(weft_free(&unit)));
+    }
+    EXPECT_TRUE(ok(weft_free_many(units.size(), units.data())));
+    ASSERT_TRUE(ok(weft_finalize()));
+  }
 }
 
 }  // namespace
