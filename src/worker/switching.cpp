@@ -431,11 +431,15 @@ void leave_klt_of_main() noexcept {
   Unit* unit = klt_current();
   if (!klt_self()->initial || unit == nullptr || unit_is(unit, flag::kTasklet) || unit_is(unit->host, flag::kPrimary)) return;
   if (unit->host->stack == nullptr && !prepare_next_stack(worker)) return;
+  // The scopes that it is in (klt/no_preemption.hpp) are its own, and go with it.
+  const auto scopes = klt_register_load<kKltNoPreemption, uint32_t>();
+  klt_register_add32<kKltNoPreemption>(-scopes);
   put_aside(worker, unit);
   Stack* from = unit->host->stack;
   leave_for_base(worker, unit, goes_on_at_once, nullptr);
   san::after_switch(from->san);
   enter_own(unit->host);
+  klt_register_add32<kKltNoPreemption>(scopes);
 }
 
 void drop_front_unit(Unit* unit) noexcept {

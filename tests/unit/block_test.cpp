@@ -22,6 +22,7 @@
 #include "block/bpf_rung.hpp"
 #include "klt/kernel_sleep.hpp"
 #include "klt/klt.hpp"
+#include "klt/no_preemption.hpp"
 #include "sanitizer_switch.hpp"
 #include "support/blocking.hpp"
 #include "support/elsewhere.hpp"
@@ -777,6 +778,25 @@ TEST_P(SaidBlocking, UntilMainDoesSomething) {
     attr.technique = technique;
     waits_for_main([&](Call& call) { return call.ult(&attr); });
   }
+}
+
+TEST_P(SaidBlocking, InAScopeWithoutPreemption) {
+  using namespace weft::rt;
+  weft_unit_attr_t attr = default_attr();
+  attr.technique = WEFT_TECHNIQUE_SS;  // not on main's stack
+  attr.worker = weft_worker_get(0);
+  attr.pinned = true;
+  in_ult([] {
+    {
+      const NoPreemption scope;
+      EXPECT_TRUE(ok(weft_blocking_begin()));
+      EXPECT_FALSE(preemption_allowed(klt_self()));
+      weft_blocking_end();
+      EXPECT_FALSE(preemption_allowed(klt_self()));
+    }
+    EXPECT_TRUE(preemption_allowed(klt_self()));
+  }, &attr);
+  EXPECT_TRUE(preemption_allowed(klt_self()));
 }
 
 TEST_P(SaidBlocking, UntilMainDoesSomethingUnderAStackedScheduler) {
