@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.hpp"
@@ -305,6 +307,13 @@ Unit* take_captive_of(Worker* worker, Pool* pool) noexcept {
   return found;
 }
 
+// A pool for one consumer that is another worker's: a unit may go over to it while it runs.
+bool is_anothers(const Worker* worker, const Pool* pool) noexcept {
+  if (pool->access == WEFT_ACCESS_SPMC || pool->access == WEFT_ACCESS_MPMC || is_consumer(worker, pool)) return false;
+  return std::any_of(std::begin(pool->consumers), std::end(pool->consumers),
+                     [](const std::atomic<uint64_t>& word) { return word.load(std::memory_order_relaxed) != 0; });
+}
+
 // One of the pools that the worker's main scheduler takes from, one pool after the other. Below a scheduler that is saved, whose pools
 // nobody here knows, first of the pool of the unit that leaves; whoever it is leaves for that scheduler in the end. Null: there is none,
 // or it is not for us to choose. leaves: who loses the worker; null: it has left already. urgent: even before a unit that somebody has named, or
@@ -313,8 +322,9 @@ Unit* take_any_captive(Worker* worker, const Unit* leaves, bool urgent) noexcept
   const Sched* sched = worker->sched;
   const bool named = worker->dispatch_first != nullptr || worker->new_sched.load(std::memory_order_relaxed) != nullptr;
   if (named && !urgent) return nullptr;
-  if (worker->parent != nullptr && leaves != nullptr) {
-    if (Unit* found = take_captive_of(worker, leaves->pool.load(std::memory_order_relaxed))) return found;
+  Pool* const beside = worker->parent != nullptr && leaves != nullptr ? leaves->pool.load(std::memory_order_relaxed) : nullptr;
+  if (beside != nullptr && !is_anothers(worker, beside)) {
+    if (Unit* found = take_captive_of(worker, beside)) return found;
   }
   if (sched->user) return nullptr;
   const uint64_t turn = worker->stats.handovers.load(std::memory_order_relaxed);
