@@ -294,8 +294,12 @@ WEFT_API void ring_bell();
 // weft_mutex_open(), and leaves a number from 0 to 3 in the mutex, for good.
 WEFT_API void mutex_open(weft_mutex_t* mutex, unsigned mark);
 WEFT_API unsigned mutex_mark(const weft_mutex_t* mutex);  // 0: none, so far
-// In weft_cond_t::pad, before anybody waits: the other bits are the front-end's, and `state` is 0 while nobody waits.
-inline constexpr uint32_t kCondMark = uint32_t{1} << 31;
+// weft_cond_wait_until() for who has a way of his own to wait for the mutex afterwards: `locked`: that need not be done. It is written where
+// the caller has waited: WEFT_OK, WEFT_ERR_TIMEOUT. Leaves a number from 0 to 3 in the condition variable.
+WEFT_API int cond_wait(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline, unsigned mark, bool& locked);
+WEFT_API unsigned cond_mark(const weft_cond_t* cond);  // 0: none, so far
+// Takes the list's lock: by the time that the caller has the answer there may be others.
+WEFT_API bool cond_has_waiters(weft_cond_t* cond);
 
 // ---- pools
 

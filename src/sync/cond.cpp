@@ -31,6 +31,14 @@ ListHold cond_lock(const GuardedSection& section, Cond& cond) noexcept {
   return hold;
 }
 
+// What is left for the front-end. In the list's lock. 0: nothing.
+[[gnu::always_inline]] inline void leave_mark(Cond& cond, uint32_t mark) noexcept {
+  if (mark == 0) return;
+  const uint32_t uses = cond.uses.load(std::memory_order_relaxed);
+  const uint32_t wanted = (uses & ~kUsesFront) | mark << kUsesFrontShift;
+  if (__builtin_expect(uses != wanted, 0)) cond.uses.store(wanted, std::memory_order_relaxed);
+}
+
 // The deadline came.
 bool take_out(const GuardedSection& section, Cond& cond, Waiter& waiter) noexcept {
   const ListHold hold = cond_lock(section, cond);
@@ -59,11 +67,12 @@ void cond_wake(Cond& cond, bool all) noexcept {
 }
 
 // W2 to W4.
-bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark = 0) noexcept {
   Waiter self;
   section.init(self, WaitKind::kCond, &cond, deadline);
   WakeList next_holder;
   const ListHold hold = cond_lock(section, cond);
+  leave_mark(cond, mark);
   cond.waiters.push_back(&self);
   const int error = mutex_give_in(section.worker, mutex, next_holder);
   WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
@@ -77,6 +86,15 @@ int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
   const bool woken = cond_wait(section, cond, mutex, deadline);
   const int error = mutex_lock_in(section, mutex);  // W5
   return error != WEFT_OK || woken ? error : WEFT_ERR_TIMEOUT;
+}
+
+// The same without a wait for the mutex.
+int cond_wait_leaving(Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
+  GuardedSection section;
+  if (!section.can_wait()) return WEFT_ERR_CONTEXT;
+  const bool woken = cond_wait(section, cond, mutex, deadline, mark);
+  locked = mutex_trylock_in(section, mutex);
+  return woken ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
 // Most ULTs that wait for each other belong to one worker, which then has the list to itself, the mutex too, and they wake and wait
@@ -101,7 +119,7 @@ int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
 }
 
 // W2 to W4; the worker may be another one afterwards. Precondition: the caller holds the mutex.
-[[gnu::always_inline]] inline bool wait_here(Worker*& worker, Cond& cond, Mutex& mutex) noexcept {
+[[gnu::always_inline]] inline bool wait_here(Worker*& worker, Cond& cond, Mutex& mutex, uint32_t mark = 0) noexcept {
   Unit* unit = klt_current();
   if (unit == nullptr || unit_is(unit, flag::kInPlace) || mutex.state.load(std::memory_order_relaxed) != worker->tag) return false;
   if (!is_own(worker, cond)) return false;
@@ -111,6 +129,7 @@ int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
     list_unlock_own(worker);
     return false;
   }
+  leave_mark(cond, mark);
   Waiter self;
   waiter_init(worker, unit, self, WaitKind::kCond, &cond);
   cond.waiters.push_back(&self);
@@ -126,6 +145,36 @@ int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
 }
 
 }  // namespace
+
+int cond_wait_leaving(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
+  Mutex& m = mutex_of(mutex);
+  if (!mutex_is_locked(m)) return WEFT_ERR_NOT_OWNER;  // W1
+  if (deadline == kNever && klt_register_valid()) {
+    if (Worker* worker = guard_try_enter(); worker != nullptr) {
+      const bool woken = wait_here(worker, cond_of(cond), m, mark);
+      if (woken) locked = lock_biased(worker, m, m.state.load(std::memory_order_relaxed));
+      guard_leave(worker);
+      if (woken) return WEFT_OK;
+    }
+  }
+  return cond_wait_leaving(cond_of(cond), m, deadline, mark, locked);
+}
+
+bool cond_has_waiters(weft_cond_t* handle) noexcept {
+  Cond& cond = cond_of(handle);
+  if (!cond_may_have_waiters(cond)) return false;
+  const GuardedSection section;
+  const ListHold hold = cond_lock(section, cond);
+  const bool some = !cond.waiters.empty();
+  hold.unlock(!some);
+  return some;
+}
+
+uint32_t cond_front(const weft_cond_t* cond) noexcept {
+  const auto& uses = reinterpret_cast<const Cond*>(cond)->uses;
+  return (uses.load(std::memory_order_relaxed) & kUsesFront) >> kUsesFrontShift;
+}
+
 }  // namespace weft::rt
 
 using namespace weft::rt;

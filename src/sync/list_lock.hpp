@@ -14,8 +14,11 @@
 
 namespace weft::rt {
 
-// `uses` from here on: the list is never a worker's own. The rest is free for a front-end.
+// `uses` from here on: the list is never a worker's own.
 inline constexpr uint32_t kNobodysOwn = 1u << 31;
+// A number that a front-end has left, from 0 to 3. It is not counted with.
+inline constexpr unsigned kUsesFrontShift = 29;
+inline constexpr uint32_t kUsesFront = 3u << kUsesFrontShift;
 
 // How the lock is given back: by a store of release, the last access to the object.
 struct ListHold {
@@ -32,15 +35,16 @@ struct ListHold {
 // B1, B2. Where the caller has an ordinary lock and is to have the list to itself from its unlock on: true.
 [[gnu::always_inline]] inline bool count_section(const Worker* worker, std::atomic<uint32_t>& uses) noexcept {
   constexpr uint32_t kTimes = 32;  // see bias.cpp
-  static_assert(kTimes < 1u << kTagShift && (kMaxWorkers + 1) << kTagShift < kNobodysOwn);
+  static_assert(kTimes < 1u << kTagShift && (kMaxWorkers + 1) << kTagShift < 1u << kUsesFrontShift);
   const uint32_t seen = uses.load(std::memory_order_relaxed);
   if (worker == nullptr || seen >= kNobodysOwn) return false;
-  const uint32_t times = seen ^ worker->tag;
+  const uint32_t front = seen & kUsesFront;
+  const uint32_t times = (seen ^ front) ^ worker->tag;
   if (times < kTimes) {
     uses.store(seen + 1, std::memory_order_relaxed);
     return false;
   }
-  uses.store(times == kTimes ? kNobodysOwn : worker->tag + 1, std::memory_order_relaxed);
+  uses.store(front | (times == kTimes ? kNobodysOwn : worker->tag + 1), std::memory_order_relaxed);
   return times == kTimes;
 }
 

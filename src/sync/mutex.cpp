@@ -314,14 +314,18 @@ void mutex_open(Mutex& mutex, uint32_t front) noexcept {
   }
 }
 
-int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
+bool mutex_trylock_in(const GuardedSection& section, Mutex& mutex) noexcept {
   const uint32_t seen = mutex.state.load(std::memory_order_relaxed);
-  if (is_biased(seen) && section.worker != nullptr && lock_biased(section.worker, mutex, seen)) return WEFT_OK;
+  if (is_biased(seen)) return section.worker != nullptr && lock_biased(section.worker, mutex, seen);
   if (seen == 0 && take_free(mutex, seen)) {
     count_towards_bias(section.worker, mutex);
-    return WEFT_OK;
+    return true;
   }
-  return lock_waiting(section, mutex, Rank::kNormal, kNever);
+  return barge(mutex);
+}
+
+int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
+  return mutex_trylock_in(section, mutex) ? WEFT_OK : lock_waiting(section, mutex, Rank::kNormal, kNever);
 }
 
 int mutex_give_in(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept {

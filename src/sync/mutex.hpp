@@ -77,8 +77,14 @@ inline uint32_t mutex_front(const Mutex& mutex) noexcept {
 // For operations that are inside a section already (the condition variable).
 // WEFT_OK, or CONTEXT: it would have to wait and may not. The section's worker may be another one.
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept;
+bool mutex_trylock_in(const GuardedSection& section, Mutex& mutex) noexcept;
 // WEFT_OK or NOT_OWNER. Who is to be woken for it goes into `wakes`.
 int mutex_give_in(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept;
+
+// For front-ends.
+int cond_wait_leaving(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept;
+bool cond_has_waiters(weft_cond_t* cond) noexcept;
+uint32_t cond_front(const weft_cond_t* cond) noexcept;
 
 // For its holder, who asks whether it is that.
 inline bool mutex_is_locked(const Mutex& mutex) noexcept {

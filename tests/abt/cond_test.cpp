@@ -1,6 +1,7 @@
 // ABT_cond.
 #include <vector>
 
+#include "front/front.hpp"
 #include "support/abt_fixture.hpp"
 
 namespace {
@@ -234,6 +235,117 @@ TEST_F(AbtCond, IsNotFreedUnderAWaiter) {
   EXPECT_TRUE(ok(weft_free(&unit)));
   EXPECT_TRUE(abt_ok(ABT_cond_free(&cond)));
   EXPECT_EQ(cond, ABT_COND_NULL);
+}
+
+// Two ULTs of one ES that take turns, until that one has both objects to itself.
+void take_turns(Pair& pair, ABT_cond other) {
+  Call first([&] {
+    pair.lock();
+    for (int i = 0; i < 100; ++i) {
+      while (pair.value % 2 != 0) EXPECT_TRUE(abt_ok(ABT_cond_wait(pair.cond, pair.mutex)));
+      ++pair.value;
+      EXPECT_TRUE(abt_ok(ABT_cond_signal(other)));
+    }
+    pair.unlock();
+  });
+  Call second([&] {
+    pair.lock();
+    for (int i = 0; i < 100; ++i) {
+      while (pair.value % 2 == 0) EXPECT_TRUE(abt_ok(ABT_cond_wait(other, pair.mutex)));
+      ++pair.value;
+      EXPECT_TRUE(abt_ok(ABT_cond_signal(pair.cond)));
+    }
+    pair.unlock();
+  });
+  weft_unit_t units[] = {first.ult(), second.ult()};
+  EXPECT_TRUE(ok(weft_free_many(2, units)));
+  EXPECT_EQ(pair.value, 200);
+}
+
+bool was_waited_for(const ABT_mutex_memory& memory) {
+  return weft::front::mutex_mark(reinterpret_cast<const weft_mutex_t*>(&memory.dummy[2])) != 0;
+}
+
+// As long as nobody has to wait for the mutex, none of what there is for that is done.
+TEST_F(AbtCond, AMutexThatNobodyWaitsForStaysOfOneStream) {
+  Pair pair;
+  Pair other;
+  take_turns(pair, other.cond);
+  EXPECT_FALSE(was_waited_for(pair.mutex_memory));
+  const timespec soon = abt_after_ms(1);
+  pair.lock();
+  EXPECT_TRUE(abt_fails(ABT_ERR_COND_TIMEDOUT, ABT_cond_timedwait(pair.cond, pair.mutex, &soon)));
+  on_klt([&] { EXPECT_TRUE(abt_fails(ABT_ERR_MUTEX_LOCKED, ABT_mutex_trylock(pair.mutex))); });
+  pair.unlock();
+  EXPECT_FALSE(was_waited_for(pair.mutex_memory));
+}
+
+// Who is woken while the mutex is held waits for it as one who locks it; a tasklet meanwhile, too, with its ES.
+TEST_F(AbtCond, WhoIsWokenWaitsForAMutexOfOneStream) {
+  for (const bool timed : {false, true}) {
+    for (const bool recursive : {false, true}) {
+      Pair pair(recursive);
+      Pair other;
+      take_turns(pair, other.cond);
+      const timespec late = abt_after_ms(60'000);
+      Call waiter([&] {
+        pair.lock();
+        if (timed) {
+          EXPECT_TRUE(abt_ok(ABT_cond_timedwait(pair.cond, pair.mutex, &late)));
+        } else {
+          EXPECT_TRUE(abt_ok(ABT_cond_wait(pair.cond, pair.mutex)));
+        }
+        ++pair.value;
+        pair.unlock();
+      });
+      weft_unit_t unit = waiter.ult();
+      ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+      pair.lock();
+      EXPECT_TRUE(abt_ok(ABT_cond_signal(pair.cond)));
+      for (int i = 0; i < 10; ++i) weft_yield();
+      EXPECT_EQ(pair.value, 200);
+      EXPECT_EQ(weft_unit_state(unit), WEFT_UNIT_BLOCKED);
+      pair.unlock();
+      in_tasklet([&] {
+        pair.lock();
+        ++pair.value;
+        pair.unlock();
+      });
+      EXPECT_TRUE(ok(weft_free(&unit)));
+      EXPECT_EQ(pair.value, 202);
+    }
+  }
+}
+
+TEST_F(AbtCond, OfOneStreamIsNotFreedUnderAWaiterNorGivenAnotherMutex) {
+  Pair pair;
+  ABT_cond cond;
+  ASSERT_TRUE(abt_ok(ABT_cond_create(&cond)));
+  take_turns(pair, cond);
+  Call waiter([&] {
+    pair.lock();
+    EXPECT_TRUE(abt_ok(ABT_cond_wait(cond, pair.mutex)));
+    pair.unlock();
+  });
+  for (const bool from_outside : {false, true}) {
+    weft_unit_t unit = waiter.ult();
+    ASSERT_TRUE(wait_until([&] { return weft_unit_state(unit) == WEFT_UNIT_BLOCKED; }));
+    Pair other;
+    const auto look = [&] {
+      other.lock();
+      EXPECT_TRUE(abt_fails(ABT_ERR_INV_MUTEX, ABT_cond_wait(cond, other.mutex)));
+      other.unlock();
+      EXPECT_TRUE(abt_fails(ABT_ERR_COND, ABT_cond_free(&cond)));
+      EXPECT_TRUE(abt_ok(ABT_cond_signal(cond)));
+    };
+    if (from_outside) {
+      on_klt(look);
+    } else {
+      look();
+    }
+    EXPECT_TRUE(ok(weft_free(&unit)));
+  }
+  EXPECT_TRUE(abt_ok(ABT_cond_free(&cond)));
 }
 
 TEST_F(AbtCond, NullIsRefused) {

@@ -17,36 +17,38 @@ struct Cond {
 
 Cond& cond_of(ABT_cond handle) noexcept { return within<Cond>(handle); }
 
-bool has_waiters(Cond& cond) noexcept {
-  return std::atomic_ref(cond.cond.state).load(std::memory_order_relaxed) != 0;
-}
-
 // False: others wait with another mutex. Relaxed: callers with the same mutex are ordered by it.
 bool take_mutex(Cond& cond, ABT_mutex mutex) noexcept {
   const std::atomic_ref bound(cond.mutex);
   if (bound.load(std::memory_order_relaxed) == mutex) return true;
-  if (has_waiters(cond)) return false;
+  if (front::cond_has_waiters(&cond.cond)) return false;
   bound.store(mutex, std::memory_order_relaxed);
   return true;
 }
 
-// A recursive mutex is given back and locked again by the condition variable as a plain one; that it is the
-// caller's is put down here.
-int wait_recursive(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+// A recursive mutex is given back and locked again as a plain one; that it is the caller's is put down here. `wait`: WEFT_OK, WEFT_ERR_TIMEOUT.
+template <class F>
+int as_plain(Mutex& mutex, F wait) noexcept {
   const std::atomic_ref owner(mutex.owner);  // relaxed: only the owner finds itself in there
   const uint64_t self = owner.load(std::memory_order_relaxed);
   if (mutex.depth != 1) return WEFT_ERR_NOT_OWNER;
-  const auto give = [&] {
-    owner.store(0, std::memory_order_relaxed);
-    mutex.depth = 0;
-  };
-  const auto take = [&] {
-    owner.store(self, std::memory_order_relaxed);
-    mutex.depth = 1;
-  };
-  give();
-  int error = weft_cond_wait_until(&cond.cond, &mutex.mutex, deadline);
-  take();
+  owner.store(0, std::memory_order_relaxed);
+  mutex.depth = 0;
+  const int error = wait();
+  owner.store(self, std::memory_order_relaxed);
+  mutex.depth = 1;
+  return error;
+}
+
+// The mutex is opened only if somebody has to wait for it: one that this ES's units have to themselves stays theirs.
+int wait_plain(Cond& cond, unsigned mark, ABT_mutex with, uint64_t deadline) noexcept {
+  weft_mutex_t* const mutex = &mutex_of(with).mutex;
+  bool locked = true;
+  const int error = wait_anywhere([&] { return front::cond_wait(&cond.cond, mutex, deadline, mark, locked); });
+  if (__builtin_expect(!locked, 0)) {
+    expect_waiters(with);
+    wait_anywhere([&] { return weft_mutex_lock(mutex); });
+  }
   return error;
 }
 
@@ -55,14 +57,9 @@ int wait_until(ABT_cond handle, ABT_mutex with, uint64_t deadline) noexcept {
   if (is_null(with)) return ABT_ERR_INV_MUTEX;
   Cond& cond = cond_of(handle);
   if (!take_mutex(cond, with)) return ABT_ERR_INV_MUTEX;
-  Mutex& mutex = mutex_of(with);
-  expect_waiters(with);
-  note_place(cond.cond.pad, &cond, handle);
-  const int error = wait_anywhere([&] {
-    return is_recursive(with) ? wait_recursive(cond, mutex, deadline)
-                              : weft_cond_wait_until(&cond.cond, &mutex.mutex, deadline);
-  });
-  switch (error) {
+  const unsigned mark = distance_of(&cond, handle) / sizeof(int);
+  const auto wait = [&] { return wait_plain(cond, mark, with, deadline); };
+  switch (is_recursive(with) ? as_plain(mutex_of(with), wait) : wait()) {
     case WEFT_OK: return ABT_SUCCESS;
     case WEFT_ERR_TIMEOUT: return ABT_ERR_COND_TIMEDOUT;
     default: return ABT_ERR_INV_MUTEX;  // it is not locked, or more than once
@@ -83,7 +80,7 @@ int ABT_cond_create(ABT_cond* newcond) {
 
 int ABT_cond_free(ABT_cond* cond) {
   if (holds_null(cond)) return ABT_ERR_INV_COND;
-  if (has_waiters(cond_of(*cond))) return ABT_ERR_COND;
+  if (weft::front::cond_has_waiters(&cond_of(*cond).cond)) return ABT_ERR_COND;
   std::free(*cond);
   *cond = ABT_COND_NULL;
   return ABT_SUCCESS;

@@ -76,7 +76,8 @@ void* sync_handle_of(rt::WaitKind kind, const void* object) noexcept {
   switch (kind) {
     case rt::WaitKind::kMutex:
       return memory_at(object, front::mutex_mark(static_cast<const weft_mutex_t*>(object)) * sizeof(int));
-    case rt::WaitKind::kCond: return memory_of(object, static_cast<const weft_cond_t*>(object)->pad);
+    case rt::WaitKind::kCond:
+      return memory_at(object, front::cond_mark(static_cast<const weft_cond_t*>(object)) * sizeof(int));
     case rt::WaitKind::kWorker:
       return to_abt(static_cast<Xstream*>(worker_front(static_cast<weft_worker_t>(const_cast<void*>(object)))));
     case rt::WaitKind::kEvent: return memory_of(object, static_cast<const weft_event_t*>(object)->pad);

@@ -28,7 +28,7 @@ inline uint32_t distance_of(const void* object, const void* memory) noexcept {
   return static_cast<uint32_t>(static_cast<const char*>(object) - static_cast<const char*>(memory));
 }
 inline void note_place(uint32_t& spare, const void* object, const void* memory) noexcept {
-  const uint32_t note = front::kCondMark | distance_of(object, memory);
+  const uint32_t note = distance_of(object, memory);
   const std::atomic_ref noted(spare);
   if (noted.load(std::memory_order_relaxed) != note) noted.store(note, std::memory_order_relaxed);
 }
@@ -37,8 +37,7 @@ inline void* memory_at(const void* object, uint32_t distance) noexcept {
   return distance == 4 || distance == 8 ? at - distance : at;
 }
 inline void* memory_of(const void* object, const uint32_t& spare) noexcept {
-  const uint32_t note = std::atomic_ref(const_cast<uint32_t&>(spare)).load(std::memory_order_relaxed);
-  return memory_at(object, note & ~front::kCondMark);
+  return memory_at(object, std::atomic_ref(const_cast<uint32_t&>(spare)).load(std::memory_order_relaxed));
 }
 
 // While it lives, what the calling unit waits for holds its ES, if it has to; else as before.
