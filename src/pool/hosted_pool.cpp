@@ -22,6 +22,13 @@ void HostedPool::push(Worker* worker, Unit* unit) {
   }
 }
 
+void HostedPool::push_all(Worker* worker, UnitList& units) {
+  if (worker != nullptr && lane_owner == worker) return worker->lane.push_all(worker, units);
+  const std::scoped_lock hold(list_.lock());
+  if (Lane* lane = host()) return lane->push_all(worker, units);
+  while (Unit* unit = units.pop_front()) list_.push_locked(worker, unit);
+}
+
 Unit* HostedPool::pop(Worker* worker) {
   Lane* lane = host();
   return lane != nullptr ? lane->pop(worker) : list_.pop(worker);

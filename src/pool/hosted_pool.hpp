@@ -21,6 +21,7 @@ class HostedPool final : public Pool {
       : Pool(WEFT_POOL_FIFO, access, true), list_(WEFT_POOL_FIFO, access) {}
 
   void push(Worker* worker, Unit* unit) override;
+  void push_all(Worker* worker, UnitList& units) override;
   Unit* pop(Worker* worker) override;
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;

@@ -87,6 +87,21 @@ void Lane::push(Worker* worker, Unit* unit) {
   }
 }
 
+void Lane::push_all(Worker* worker, UnitList& units) {
+  if (is_listed() || (worker != nullptr && &worker->lane == this)) return Pool::push_all(worker, units);
+  lock.lock();
+  if (is_listed()) {
+    while (Unit* unit = units.pop_front()) list(unit);
+  } else {
+    uint32_t n = 0;
+    units.for_each([&n](Unit*) { ++n; });
+    inbox.append(units);
+    inbox_count.fetch_add(n, std::memory_order_seq_cst);
+  }
+  lock.unlock();
+  if (tells.load(std::memory_order_seq_cst) != 0) tell();
+}
+
 Unit* Lane::pop(Worker* worker) {
   if (__builtin_expect(listing.load(std::memory_order_relaxed), 0) && worker == lane_owner) make_listed(worker);
   if (is_listed()) return has_shared() ? pop_shared() : nullptr;

@@ -58,6 +58,7 @@ struct Lane final : Pool {
   ~Lane() override;
 
   void push(Worker* worker, Unit* unit) override;
+  void push_all(Worker* worker, UnitList& units) override;
   Unit* pop(Worker* worker) override;
   size_t size() override;
   bool try_claim(Worker* worker, Unit* unit) override;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pool/unit_list.hpp"
 #include "unit/unit.hpp"
 #include "weft/weft.h"
 
@@ -28,6 +29,10 @@ struct Pool {
   // `worker` is the caller's, null on a foreign thread. Guard up, unless worker is null.
   // Neither wakes anybody: see wake_for_pool().
   virtual void push(Worker* worker, Unit* unit) = 0;
+  // Several of a front-end's, in this order.
+  virtual void push_all(Worker* worker, UnitList& units) {
+    while (Unit* unit = units.pop_front()) push(worker, unit);
+  }
   virtual Unit* pop(Worker* worker) = 0;
   virtual size_t size() = 0;
   // Of a pool of kind PRIORITY: the highest priority of what waits there, or a higher one where that is not known;

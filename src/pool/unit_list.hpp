@@ -33,6 +33,15 @@ class UnitList {
     head_ = unit;
   }
 
+  // Behind, all of another one's, which is empty then.
+  void append(UnitList& other) noexcept {
+    if (other.empty()) return;
+    other.head_->prev = tail_;
+    (tail_ != nullptr ? tail_->next : head_) = other.head_;
+    tail_ = other.tail_;
+    other.head_ = other.tail_ = nullptr;
+  }
+
   // Precondition: the unit is in this list.
   void remove(Unit* unit) noexcept {
     (unit->prev != nullptr ? unit->prev->next : head_) = unit->next;

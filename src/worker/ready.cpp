@@ -106,6 +106,12 @@ void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept {
   wake_for_pool(worker, pool);
 }
 
+void push_all_and_wake(Worker* worker, Pool* pool, UnitList& units, unsigned n) noexcept {
+  const PoolHold hold(worker, pool);
+  pool->push_all(worker, units);
+  for (unsigned i = 0; i < n; ++i) wake_for_pool(worker, pool);
+}
+
 bool hand_on(Worker* worker, Unit* unit) noexcept {
   if (!others_may_run(unit)) return false;
   Pool* pool = required_pool(unit);

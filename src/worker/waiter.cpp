@@ -1,5 +1,7 @@
 #include "worker/waiter.hpp"
 
+#include <new>
+
 #include "klt/process_gate.hpp"
 #include "os/clock.hpp"
 #include "os/futex.hpp"
@@ -185,15 +187,56 @@ void WakeList::add(Waiter* waiter) noexcept {
 
 namespace {
 
+// A front-end's units that others are to run, by their pools: each gets them by one push.
+class FarUnits {
+ public:
+  explicit FarUnits(Worker* worker) noexcept : worker_(worker) {}
+  FarUnits(const FarUnits&) = delete;
+  FarUnits& operator=(const FarUnits&) = delete;
+  ~FarUnits() {
+    for (unsigned i = 0; i < used_; ++i) push_all_and_wake(worker_, places_[i].pool, places_[i].units, places_[i].count);
+  }
+
+  // False: it is to be pushed on its own.
+  bool add(Unit* unit) noexcept {
+    if ((unit_attributes(unit) & (flag::kFront | flag::kWatched)) != flag::kFront) return false;
+    Pool* pool = unit->pool.load(std::memory_order_relaxed);
+    if (!pool->builtin || (worker_ != nullptr && pool->lane_owner == worker_)) return false;
+    Place* place = places_;
+    while (place != places_ + used_ && place->pool != pool) ++place;
+    if (place == places_ + kPlaces) return false;
+    if (place == places_ + used_) {
+      new (place) Place{pool};
+      ++used_;
+    }
+    place->units.push_back(unit);
+    ++place->count;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned kPlaces = 4;
+  struct Place {
+    Pool* pool;
+    UnitList units{};
+    unsigned count = 0;
+  };
+  Worker* const worker_;
+  unsigned used_ = 0;
+  union {  // most often none is needed
+    Place places_[kPlaces];
+  };
+};
+
 // The unit of one that is in no list any more. It may be gone afterwards.
-[[gnu::always_inline]] inline void wake_one(Worker* worker, Waiter* waiter) noexcept {
+[[gnu::always_inline]] inline void wake_one(Worker* worker, Waiter* waiter, FarUnits* far = nullptr) noexcept {
   Unit* unit = waiter->unit;
   if (unit == nullptr) return waiter_wake(worker, waiter);
   watch_unit(worker, unit, UnitEvent::kResume);
   unit_transition(unit, UnitState::kReady);
   if (worker != nullptr && becomes_ready_here(worker, unit)) {
     worker->lane.push_private(unit);
-  } else {
+  } else if (far == nullptr || !far->add(unit)) {
     make_ready(worker, unit);
   }
 }
@@ -276,9 +319,11 @@ void note_pinned(const Worker* worker, Waiter& waiter) noexcept {
 
 void WakeList::wake_them(Worker* worker) const noexcept {
   Waiter* waiter = head_;
+  if (waiter == tail_ && !waiter->stays) return wake_one(worker, waiter);
+  FarUnits far(worker);
   for (Waiter* next; waiter != nullptr && !waiter->stays; waiter = next) {
     next = waiter->next;  // gone once it is woken
-    wake_one(worker, waiter);
+    wake_one(worker, waiter, &far);
   }
   if (waiter != nullptr) wake_apart(worker, waiter);
 }

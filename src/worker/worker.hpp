@@ -346,6 +346,7 @@ void send_to(Worker* worker, Unit* unit, Worker* to) noexcept;
 Worker* emptier_worker(Worker* worker, const Unit* unit) noexcept;
 // Into this pool.
 void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept;
+void push_all_and_wake(Worker* worker, Pool* pool, UnitList& units, unsigned n) noexcept;  // so many of a front-end's
 // The same as make_ready() by a KLT that has no worker.
 void make_ready_without_worker(Klt* self, Unit* unit) noexcept;
 // The same for the owner's own use where nobody is to be woken yet.

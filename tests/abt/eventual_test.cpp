@@ -1,8 +1,13 @@
 // ABT_eventual.
+#include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstring>
+#include <deque>
+#include <iterator>
+#include <vector>
 
-#include "support/abt_fixture.hpp"
+#include "support/abt_units.hpp"
 
 namespace {
 
@@ -195,6 +200,51 @@ TEST_F(AbtEventual, Errors) {
   EXPECT_TRUE(abt_fails(kAbt20 ? ABT_ERR_INV_ARG : ABT_ERR_INV_EVENTUAL,
                         ABT_eventual_set(eventual, value, sizeof value)));
   EXPECT_FALSE(is_ready(eventual));
+}
+
+// Those of an ES's pool go on in the order in which they have waited, of each of several; those of a pool that two ES serve, and that are asleep, on both.
+TEST_F(AbtEventual, ManyWaitersGoOnInEachPoolInTheirOrder) {
+  constexpr size_t kOwn = 6, kEach = 5, kPools = kOwn + 1;
+  ABT_pool pools[kPools] = {main_pool()};
+  ABT_pool& shared = pools[kOwn];
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_TRUE, &shared)));
+  ABT_xstream xstreams[kOwn + 1] = {};
+  for (size_t i = 1; i < kOwn; ++i) {
+    ASSERT_TRUE(abt_ok(ABT_xstream_create(ABT_SCHED_NULL, &xstreams[i])));
+    pools[i] = main_pool_of(xstreams[i]);
+  }
+  for (ABT_xstream* each : {&xstreams[0], &xstreams[kOwn]}) {
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC_WAIT, 1, &shared, ABT_SCHED_CONFIG_NULL, each)));
+  }
+  for (const bool external : {false, true}) {
+    const AnEventual eventual(0);
+    std::atomic<int> place = 0;
+    int places[kPools][kEach] = {};
+    std::deque<AbtCall> calls;
+    std::vector<ABT_thread> threads;
+    for (size_t each = 0; each < kEach; ++each) {
+      for (size_t pool = 0; pool < kPools; ++pool) {
+        calls.emplace_back([&, pool, each] {
+          EXPECT_TRUE(abt_ok(ABT_eventual_wait(eventual, nullptr)));
+          places[pool][each] = ++place;
+        });
+        threads.push_back(calls.back().thread(pools[pool]));
+        ABT_thread_state state = ABT_THREAD_STATE_READY;
+        ASSERT_TRUE(wait_until([&] {
+          EXPECT_TRUE(abt_ok(ABT_thread_get_state(threads.back(), &state)));
+          return state == ABT_THREAD_STATE_BLOCKED;
+        }));
+      }
+    }
+    const auto set = [&] { EXPECT_TRUE(abt_ok(ABT_eventual_set(eventual, nullptr, 0))); };
+    external ? on_external(set) : set();
+    EXPECT_TRUE(abt_ok(ABT_thread_free_many(static_cast<int>(threads.size()), threads.data())));
+    EXPECT_EQ(place.load(), static_cast<int>(kPools * kEach));
+    for (size_t pool = 0; pool < kOwn; ++pool) {
+      EXPECT_TRUE(std::is_sorted(std::begin(places[pool]), std::end(places[pool]))) << pool;
+    }
+  }
+  for (ABT_xstream& each : xstreams) EXPECT_TRUE(abt_ok(ABT_xstream_free(&each)));
 }
 
 }  // namespace
