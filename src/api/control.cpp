@@ -116,7 +116,7 @@ namespace {
 
 }  // namespace
 
-[[gnu::noinline]] void yield_slow() noexcept {
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP void yield_slow() noexcept {
   Worker* worker = guard_enter();
   if (worker == nullptr) {
     sched_yield();

@@ -397,7 +397,7 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   klt_set_current(nullptr);
 }
 
-[[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
                                      void* arg) noexcept {
   put_aside(worker, unit);
   Stack* from = unit->host->stack;
