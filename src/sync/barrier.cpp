@@ -96,30 +96,35 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
   return WEFT_OK;
 }
 
-// B3. Waits for the end of a phase. With `last`: arrives too, and says whether the caller came last; then
+// B3, of whoever has to wait. Precondition: the lock.
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_in(Worker* worker, Barrier& barrier, bool* last) noexcept {
+  GuardedSection section(worker);
+  if (!section.can_wait()) {
+    barrier_unlock(barrier);
+    return WEFT_ERR_CONTEXT;
+  }
+  if (last != nullptr) *last = false;
+  alignas(64) Waiter self;  // one line of each of many stacks
+  section.init(self, WaitKind::kBarrier, &barrier);
+  ++barrier.arrived;
+  enqueue(section, barrier, self);
+  section.wait(self, {&barrier.state, 0, true});
+  return WEFT_OK;
+}
+
+// B3. Arrives, and waits for the end of the phase, and says whether the caller came last, if that is asked; then
 // nothing is waited for. INVALID: it was not initialised, or all have left it.
 int wait_arriving(Barrier& barrier, bool* last) noexcept {
   {
-    GuardedSection section;
+    Worker* worker = section_enter();
     barrier_lock(barrier);
+    if (barrier.arrived + 1 < barrier.count) return wait_in(worker, barrier, last);
+    const GuardedSection section(worker);
     if (barrier.count == 0) {
       barrier_unlock(barrier);
       return WEFT_ERR_INVALID;
     }
-    if (barrier.arrived + 1 < barrier.count) {
-      *last = false;
-      if (!section.can_wait()) {
-        barrier_unlock(barrier);
-        return WEFT_ERR_CONTEXT;
-      }
-      alignas(64) Waiter self;  // one line of each of many stacks
-      section.init(self, WaitKind::kBarrier, &barrier);
-      ++barrier.arrived;
-      enqueue(section, barrier, self);
-      section.wait(self, {&barrier.state, 0, true});
-      return WEFT_OK;
-    }
-    *last = true;
+    if (last != nullptr) *last = true;
     if (barrier.complete == nullptr) {
       end_phase(section, barrier);
       return WEFT_OK;
@@ -151,10 +156,7 @@ using namespace weft::rt;
 
 int weft_barrier_wait(weft_barrier_t* barrier, bool* last) {
   if (barrier == nullptr) return WEFT_ERR_INVALID;
-  bool was_last = false;
-  const int error = wait_arriving(barrier_of(barrier), &was_last);
-  if (error == WEFT_OK && last != nullptr) *last = was_last;
-  return error;
+  return wait_arriving(barrier_of(barrier), last);
 }
 
 int weft_barrier_arrive(weft_barrier_t* barrier, uint32_t n, uint32_t* phase) {

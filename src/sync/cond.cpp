@@ -67,7 +67,7 @@ void cond_wake(Cond& cond, bool all) noexcept {
 }
 
 // W2 to W4.
-bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark = 0) noexcept {
+[[gnu::always_inline]] inline bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark = 0) noexcept {
   Waiter self;
   section.init(self, WaitKind::kCond, &cond, deadline);
   WakeList next_holder;
@@ -80,7 +80,7 @@ bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadl
   return section.wait_until(self, release, deadline, [&] { return take_out(section, cond, self); });
 }
 
-int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
   GuardedSection section;
   if (!section.can_wait()) return WEFT_ERR_CONTEXT;
   const bool woken = cond_wait(section, cond, mutex, deadline);
@@ -89,7 +89,7 @@ int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
 }
 
 // The same without a wait for the mutex.
-int cond_wait_leaving(Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_leaving(Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
   GuardedSection section;
   if (!section.can_wait()) return WEFT_ERR_CONTEXT;
   const bool woken = cond_wait(section, cond, mutex, deadline, mark);

@@ -26,7 +26,7 @@ bool gate_take_out(Gate& gate, Waiter& waiter) noexcept {
   return queued;
 }
 
-int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+WEFT_RETURNS_BY_JUMP int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
   const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
     gate_unlock(gate, false);
@@ -41,19 +41,24 @@ int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t de
   return woken ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
-int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
-  if (gate.is_open()) return WEFT_OK;
-  GuardedSection section;
-  if (section.worker != nullptr && !has_passed(deadline) &&
-      look_before_waiting(section.worker, [&] { return gate.is_open(); })) {
-    return WEFT_OK;
-  }
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP static int gate_wait_long(Worker* worker, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+  GuardedSection section(worker);
   const uint32_t seen = gate_lock(gate);
   if ((seen & kOpen) != 0) {
     gate_unlock(gate, true);
     return WEFT_OK;
   }
   return gate_wait_in(section, gate, kind, deadline);
+}
+
+int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+  if (gate.is_open()) return WEFT_OK;
+  Worker* worker = section_enter();
+  if (worker != nullptr && !has_passed(deadline) && look_before_waiting(worker, [&] { return gate.is_open(); })) {
+    section_leave(worker);
+    return WEFT_OK;
+  }
+  return gate_wait_long(worker, gate, kind, deadline);
 }
 
 }  // namespace weft::rt

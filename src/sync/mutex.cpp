@@ -207,7 +207,7 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
   mutex.state.store(rest, std::memory_order_release);
 }
 
-int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
+[[gnu::always_inline]] inline int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   if (barge(mutex)) return WEFT_OK;
   if (!section.can_wait()) return has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_ERR_CONTEXT;
   for (unsigned missed = 0;; ++missed) {
@@ -235,11 +235,14 @@ void make_ordinary(Mutex& mutex) noexcept {
   take_bias_away(section.worker, mutex);
 }
 
-[[gnu::noinline]] int lock_slow(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
-  make_ordinary(mutex);
-  if (barge_soon(mutex)) return WEFT_OK;
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_long(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   GuardedSection section;
   return lock_waiting(section, mutex, rank, deadline);
+}
+
+[[gnu::noinline]] int lock_slow(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
+  make_ordinary(mutex);
+  return barge_soon(mutex) ? WEFT_OK : lock_long(mutex, rank, deadline);
 }
 
 [[gnu::noinline]] int trylock_slow(Mutex& mutex) noexcept {

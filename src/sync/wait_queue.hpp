@@ -136,6 +136,7 @@ Word queue_lock(std::atomic<Word>& state, WaitQueue& waiters) noexcept {
 // one after a wait.
 struct GuardedSection {
   GuardedSection() noexcept : worker(section_enter()) {}
+  explicit GuardedSection(Worker* entered) noexcept : worker(entered) {}  // the caller's section_enter()
   GuardedSection(const GuardedSection&) = delete;
   GuardedSection& operator=(const GuardedSection&) = delete;
   ~GuardedSection() { section_leave(worker); }

@@ -91,7 +91,7 @@ bool sleep_till(Waiter& waiter, uint64_t deadline) noexcept {
   return woken;
 }
 
-Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+WEFT_RETURNS_BY_JUMP Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
   Unit* unit = waiter.unit;
   if (unit == nullptr) {
     release(worker);

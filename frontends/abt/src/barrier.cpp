@@ -54,6 +54,7 @@ int ABT_barrier_free(ABT_barrier* barrier) {
 
 int ABT_barrier_wait(ABT_barrier barrier) {
   if (is_null(barrier)) return ABT_ERR_INV_BARRIER;
+  if (in_ult()) return weft_barrier_wait(barrier_of(barrier), nullptr);
   if (is_refused()) return ABT_ERR_BARRIER;
   const int error = wait_anywhere([&] { return weft_barrier_wait(barrier_of(barrier), nullptr); });
   return error == WEFT_OK ? ABT_SUCCESS : ABT_ERR_BARRIER;

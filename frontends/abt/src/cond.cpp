@@ -41,7 +41,7 @@ int as_plain(Mutex& mutex, F wait) noexcept {
 }
 
 // The mutex is opened only if somebody has to wait for it: one that this ES's units have to themselves stays theirs.
-int wait_plain(Cond& cond, unsigned mark, ABT_mutex with, uint64_t deadline) noexcept {
+[[gnu::always_inline]] inline int wait_plain(Cond& cond, unsigned mark, ABT_mutex with, uint64_t deadline) noexcept {
   weft_mutex_t* const mutex = &mutex_of(with).mutex;
   bool locked = true;
   const int error = wait_anywhere([&] { return front::cond_wait(&cond.cond, mutex, deadline, mark, locked); });
@@ -52,7 +52,7 @@ int wait_plain(Cond& cond, unsigned mark, ABT_mutex with, uint64_t deadline) noe
   return error;
 }
 
-int wait_until(ABT_cond handle, ABT_mutex with, uint64_t deadline) noexcept {
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_until(ABT_cond handle, ABT_mutex with, uint64_t deadline) noexcept {
   if (is_null(handle)) return ABT_ERR_INV_COND;
   if (is_null(with)) return ABT_ERR_INV_MUTEX;
   Cond& cond = cond_of(handle);

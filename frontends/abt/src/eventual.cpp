@@ -6,13 +6,19 @@
 namespace weft::abt {
 namespace {
 
-int wait_until(ABT_eventual handle, void** value, uint64_t deadline) noexcept {
-  if (is_null(handle)) return ABT_ERR_INV_EVENTUAL;
-  if (is_refused()) return ABT_ERR_EVENTUAL;
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_long(ABT_eventual handle, void** value, uint64_t deadline) noexcept {
   Eventual& eventual = eventual_of(handle);
   note_place(eventual.event.pad, &eventual, handle);
   const int error = wait_anywhere([&] { return weft_event_wait_until(&eventual.event, deadline); });
   if (error == WEFT_ERR_TIMEOUT) return ABT_ERR_COND_TIMEDOUT;
+  if (value != nullptr) *value = eventual_room(handle);
+  return ABT_SUCCESS;
+}
+
+int wait_until(ABT_eventual handle, void** value, uint64_t deadline) noexcept {
+  if (is_null(handle)) return ABT_ERR_INV_EVENTUAL;
+  if (is_refused()) return ABT_ERR_EVENTUAL;
+  if (!weft_event_is_set(&eventual_of(handle).event)) return wait_long(handle, value, deadline);
   if (value != nullptr) *value = eventual_room(handle);
   return ABT_SUCCESS;
 }

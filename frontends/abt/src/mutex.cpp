@@ -20,6 +20,7 @@ bool take_free(Mutex& mutex) noexcept { return weft_own_trylock(&mutex.mutex) ==
 [[gnu::noinline]] int lock_slow(ABT_mutex handle) noexcept {
   Mutex& mutex = mutex_of(handle);
   expect_waiters(handle);
+  if (!is_recursive(handle) && in_ult()) return weft_mutex_lock(&mutex.mutex);
   const int error = wait_anywhere([&] {
     return is_recursive(handle) ? weft_recursive_mutex_lock(&mutex) : weft_mutex_lock(&mutex.mutex);
   });

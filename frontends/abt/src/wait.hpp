@@ -4,6 +4,7 @@
 #include <atomic>
 #include <ctime>
 
+#include "arch/context.hpp"  // WEFT_RETURNS_BY_JUMP
 #include "front/front.hpp"
 #include "handle.hpp"
 #include "weft/weft.h"
@@ -68,6 +69,13 @@ inline bool in_tasklet() noexcept {
   weft_unit_t self = front::self();
   return self != nullptr && !weft_is_ult(self);
 }
+
+// Whose wait without a deadline ends well. So the call can be the last one, whose answer is the caller's.
+inline bool in_ult() noexcept {
+  weft_unit_t self = front::self();
+  return self != nullptr && weft_is_ult(self);
+}
+static_assert(static_cast<int>(WEFT_OK) == ABT_SUCCESS);
 
 // 1.x refuses tasklets also where they would not have to wait.
 inline bool is_refused() noexcept { return !kVersion20 && in_tasklet(); }

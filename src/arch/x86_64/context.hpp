@@ -168,8 +168,10 @@ inline void context_divert(void* frame) noexcept {
 
 // A function that comes back on another stack than it was called on last: the processor expects it to return to where the other
 // ULT has called it from. Where the two are different places, as a channel's sender and receiver are, that costs some 20 cycles; a
-// jump is predicted by where it went before. It is for functions that always switch, and that programs call in the loops of their
-// ULTs: the place that is expected stays on the processor's list, for a return of the caller's own.
+// jump is predicted by where it went before. A ULT that waits for the first time comes back through all that lies between the
+// switch and the program, each with a wrong guess. It is for functions that switch, and for all of them up to the program: the place
+// that was expected stays on the processor's list, and a return behind a jump finds that. So what need not wait after all is told
+// before, in a function that returns as others do, and calls the one that waits last.
 #define WEFT_RETURNS_BY_JUMP __attribute__((function_return("thunk-extern")))
 
 }  // namespace weft::rt
