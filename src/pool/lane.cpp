@@ -308,13 +308,18 @@ void Lane::rewind_forks() noexcept {
 
 void Lane::drain_pushed() noexcept {
   if (inbox_count.load(std::memory_order_relaxed) == 0) return;
+  // Whoever pushes meanwhile does not wait for what is done with each.
+  UnitList pushed;
   lock.lock();
-  while (Unit* unit = inbox.pop_front()) {
-    inbox_count.fetch_sub(1, std::memory_order_relaxed);
+  pushed.append(inbox);
+  lock.unlock();
+  uint32_t n = 0;
+  while (Unit* unit = pushed.pop_front()) {
     mark_out(unit);
     push_private(unit);
+    ++n;
   }
-  lock.unlock();
+  inbox_count.fetch_sub(n, std::memory_order_relaxed);  // last: nobody sees less than there is
 }
 
 void Lane::drain_inbox() noexcept {
