@@ -1,10 +1,10 @@
 // recursive_mutex.cpp: a mutex that knows its owner.
-#include <pthread.h>
-
 #include <atomic>
 
+#include "arch/thread_pointer.hpp"
 #include "klt/klt.hpp"
 #include "unit/unit.hpp"
+#include "weft/mutex_own.h"
 #include "weft/weft.h"
 
 namespace weft::rt {
@@ -20,7 +20,7 @@ struct Caller {
 };
 Caller caller() noexcept {
   constexpr uint64_t kThread = 1, kScheduler = 3;  // its own code may run on the primary ULT's thread
-  const auto thread = static_cast<uint64_t>(pthread_self());
+  const uint64_t thread = thread_pointer();  // pthread_self()
   if (!klt_register_valid()) return {0, thread | kThread};
   const Unit* unit = klt_current();
   if (unit == nullptr) return {0, thread | kScheduler};
@@ -56,14 +56,14 @@ int lock_with(weft_recursive_mutex_t* mutex, Lock&& lock) noexcept {
 
 using namespace weft::rt;
 
-int weft_recursive_mutex_lock(weft_recursive_mutex_t* mutex) { return lock_with(mutex, weft_mutex_lock); }
+int weft_recursive_mutex_lock(weft_recursive_mutex_t* mutex) { return lock_with(mutex, [](weft_mutex_t* m) { return weft_own_lock(m); }); }
 
 int weft_recursive_mutex_lock_until(weft_recursive_mutex_t* mutex, uint64_t deadline) {
   return lock_with(mutex, [=](weft_mutex_t* m) { return weft_mutex_lock_until(m, deadline); });
 }
 
 int weft_recursive_mutex_trylock(weft_recursive_mutex_t* mutex) {
-  return lock_with(mutex, weft_mutex_trylock);
+  return lock_with(mutex, [](weft_mutex_t* m) { return weft_own_trylock(m); });
 }
 
 int weft_recursive_mutex_unlock(weft_recursive_mutex_t* mutex) {
@@ -71,5 +71,5 @@ int weft_recursive_mutex_unlock(weft_recursive_mutex_t* mutex) {
   if (!caller().is(owner_of(mutex).load(std::memory_order_relaxed))) return WEFT_ERR_NOT_OWNER;
   if (--mutex->depth > 0) return WEFT_OK;
   owner_of(mutex).store(0, std::memory_order_relaxed);
-  return weft_mutex_unlock(&mutex->mutex);
+  return weft_own_unlock(&mutex->mutex);
 }

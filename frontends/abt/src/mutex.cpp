@@ -15,7 +15,11 @@ struct MutexAttr {
 
 MutexAttr& attr_of(ABT_mutex_attr handle) noexcept { return *reinterpret_cast<MutexAttr*>(handle); }
 
-bool take_free(Mutex& mutex) noexcept { return weft_own_trylock(&mutex.mutex) == WEFT_OK; }
+// Without a wait, or a word to those who may come to wait.
+bool take_free(ABT_mutex handle) noexcept {
+  Mutex& mutex = mutex_of(handle);
+  return (is_recursive(handle) ? weft_recursive_mutex_trylock(&mutex) : weft_own_trylock(&mutex.mutex)) == WEFT_OK;
+}
 
 [[gnu::noinline]] int lock_slow(ABT_mutex handle) noexcept {
   Mutex& mutex = mutex_of(handle);
@@ -87,8 +91,7 @@ int ABT_mutex_free(ABT_mutex* mutex) {
 
 int ABT_mutex_lock(ABT_mutex mutex) {
   if (is_null(mutex)) return ABT_ERR_INV_MUTEX;
-  if (__builtin_expect(!is_recursive(mutex) && take_free(mutex_of(mutex)), 1)) return ABT_SUCCESS;
-  return lock_slow(mutex);
+  return __builtin_expect(take_free(mutex), 1) ? ABT_SUCCESS : lock_slow(mutex);
 }
 
 // As in Argobots they are no different: with weft_mutex_lock_low() a program that has not known it could starve.
@@ -99,8 +102,7 @@ int ABT_mutex_trylock(ABT_mutex mutex) { return is_null(mutex) ? ABT_ERR_INV_MUT
 
 int ABT_mutex_spinlock(ABT_mutex mutex) {
   if (is_null(mutex)) return ABT_ERR_INV_MUTEX;
-  if (__builtin_expect(!is_recursive(mutex) && take_free(mutex_of(mutex)), 1)) return ABT_SUCCESS;
-  return spinlock_slow(mutex);
+  return __builtin_expect(take_free(mutex), 1) ? ABT_SUCCESS : spinlock_slow(mutex);
 }
 
 int ABT_mutex_unlock(ABT_mutex mutex) {
