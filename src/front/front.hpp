@@ -80,6 +80,14 @@ inline FrontPart* part(weft_unit_t unit) noexcept {
   return reinterpret_cast<FrontPart*>(reinterpret_cast<char*>(unit) + kFrontPartOffset);
 }
 
+// What a unit is, without a call: made by a front-end; a tasklet.
+inline constexpr size_t kFlagsOffset = 4;
+inline constexpr uint16_t kMade = 1u << 14, kTasklet = 1u << 0;
+[[gnu::always_inline]] inline uint16_t flags_of(weft_unit_t unit) noexcept {
+  return __atomic_load_n(reinterpret_cast<const uint16_t*>(reinterpret_cast<const char*>(unit) + kFlagsOffset), __ATOMIC_RELAXED);
+}
+inline bool is_tasklet(weft_unit_t unit) noexcept { return (flags_of(unit) & kTasklet) != 0; }
+
 // weft_self(), without a call.
 inline constexpr size_t kCurrentOffset = 24;
 [[gnu::always_inline]] inline weft_unit_t self() noexcept {

@@ -17,6 +17,7 @@ using namespace rt;
 
 static_assert(offsetof(Unit, cold) + offsetof(UnitCold, front) == kFrontPartOffset);
 static_assert(kKltCurrent == kCurrentOffset);
+static_assert(offsetof(Unit, flags) == kFlagsOffset && kMade == flag::kFront && kTasklet == flag::kTasklet);
 
 namespace {
 

@@ -10,7 +10,7 @@ namespace weft::abt {
 
 using namespace front;
 
-int self_unit(ABT_thread* thread) noexcept {
+int self_unit_in_general(ABT_thread* thread) noexcept {
   if (!running()) return ABT_ERR_UNINITIALIZED;
   Xstream* mine = my_xstream();
   if (mine == nullptr) return ABT_ERR_INV_XSTREAM;
@@ -23,11 +23,6 @@ int self_unit(ABT_thread* thread) noexcept {
   if (unit == nullptr) return ABT_ERR_MEM;
   *thread = to_abt(unit);
   return ABT_SUCCESS;
-}
-
-int self_ult(ABT_thread* thread) noexcept {
-  if (const int error = self_unit(thread); error != ABT_SUCCESS) return error;
-  return is_task(*thread) ? ABT_ERR_INV_THREAD : ABT_SUCCESS;
 }
 
 int check_scheduling() noexcept {

@@ -84,8 +84,6 @@ void drop(weft_unit_t unit, FrontHooks* hooks) {
 
 }  // namespace
 
-Extra* extra_if_any(ABT_thread thread) noexcept { return static_cast<Extra*>(hooks(core(thread))); }
-
 Extra* make_extra() noexcept {
   auto* extra = new (std::nothrow) Extra;
   if (extra == nullptr) return nullptr;
@@ -95,12 +93,6 @@ Extra* make_extra() noexcept {
 }
 
 void delete_extra(Extra* extra) noexcept { delete extra; }
-
-bool is_task(ABT_thread thread) noexcept {
-  if (!weft_is_ult(core(thread))) return true;
-  const Extra* extra = extra_if_any(thread);
-  return extra != nullptr && extra->task;
-}
 
 Extra* extra_of(ABT_thread thread) noexcept {
   if (Extra* extra = extra_if_any(thread)) return extra;

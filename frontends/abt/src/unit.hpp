@@ -35,7 +35,7 @@ struct Extra : front::FrontHooks {
   void* moved_arg = nullptr;
 };
 
-Extra* extra_if_any(ABT_thread thread) noexcept;
+inline Extra* extra_if_any(ABT_thread thread) noexcept { return static_cast<Extra*>(front::hooks(core(thread))); }
 // Null: no memory.
 Extra* extra_of(ABT_thread thread) noexcept;
 // One that belongs to no unit yet; with unit_create(). Null: no memory.
@@ -44,7 +44,11 @@ void delete_extra(Extra* extra) noexcept;
 
 // The program knows it as a tasklet. Where workers are taken from units it is a ULT of the core's: what a tasklet waits for, or an allocator
 // that it calls, may be locked by a ULT that has lost its worker to it.
-bool is_task(ABT_thread thread) noexcept;
+inline bool is_task(ABT_thread thread) noexcept {
+  if (front::is_tasklet(core(thread))) return true;
+  const Extra* extra = extra_if_any(thread);
+  return extra != nullptr && extra->task;
+}
 
 // Makes the pool the unit's, which is in none: the new pool's create_unit() first, then the old one's free_unit().
 // ABT_SUCCESS, MEM, UNIT.

@@ -67,13 +67,13 @@ int wait_anywhere(F&& wait) noexcept {
 // One with a stack (is_task()) waits as a ULT does.
 inline bool in_tasklet() noexcept {
   weft_unit_t self = front::self();
-  return self != nullptr && !weft_is_ult(self);
+  return self != nullptr && front::is_tasklet(self);
 }
 
 // Whose wait without a deadline ends well. So the call can be the last one, whose answer is the caller's.
 inline bool in_ult() noexcept {
   weft_unit_t self = front::self();
-  return self != nullptr && weft_is_ult(self);
+  return self != nullptr && !front::is_tasklet(self);
 }
 static_assert(static_cast<int>(WEFT_OK) == ABT_SUCCESS);
 
