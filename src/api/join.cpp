@@ -38,9 +38,9 @@ namespace {
   return leave_unit(worker, self, yield_action, nullptr);
 }
 
-// A front-end's unit is not where another worker could take it, with its joiner, and its joiner could not go on.
+// A front-end's unit is not where another worker could take it, with its joiner, and its joiner could not go on. Nobody takes a tasklet.
 bool claim_allowed(const Unit* unit, const Pool* pool) noexcept {
-  return !unit_is(unit, flag::kFront) || pool->schedulers.load(std::memory_order_relaxed) == 1;
+  return (unit->flags & (flag::kFront | flag::kTasklet)) != flag::kFront || pool->schedulers.load(std::memory_order_relaxed) == 1;
 }
 
 // Runs a fresh ULT, just taken out of its pool, on the stack of its joiner `self`. Returns the worker.
@@ -102,20 +102,23 @@ int join_error(Worker* worker, const Unit* unit) noexcept {
   return may_wait(worker) ? WEFT_OK : WEFT_ERR_CONTEXT;
 }
 
+// Takes the unit out of a pool that the worker serves, if it may be run here. Precondition: nobody joins it.
+bool claim_from_pool(Worker* worker, const Unit* self, Unit* unit) noexcept {
+  if ((unit_header(unit) & kHeaderMask) != kPlainUlt || !may_claim(self)) return false;
+  Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  return pool->builtin && may_pop(worker, pool) && claim_allowed(unit, pool) && pool->try_claim(worker, unit);
+}
+
 // Waits by the general way. *worker may be another one afterwards.
 [[gnu::noinline]] int join_slow(Worker*& worker, Unit* unit) noexcept {
   if (const int error = join_error(worker, unit); error != WEFT_OK) return error;
   if (unit->joiner.load(std::memory_order_acquire) == kJoinDone) return WEFT_OK;
   Unit* self = worker != nullptr ? klt_current() : nullptr;
-  if (self != nullptr && (unit_header(unit) & kHeaderMask) == kPlainUlt && may_claim(self) &&
-      unit->joiner.load(std::memory_order_relaxed) == 0) {
-    Pool* pool = unit->pool.load(std::memory_order_relaxed);
-    if (pool->builtin && may_pop(worker, pool) && claim_allowed(unit, pool) && pool->try_claim(worker, unit)) {
-      worker = run_claimed(worker, self, unit);
-      // Release: a foreign thread may ask.
-      unit->joiner.store(kJoinDone, std::memory_order_release);
-      return WEFT_OK;
-    }
+  if (self != nullptr && unit->joiner.load(std::memory_order_relaxed) == 0 && claim_from_pool(worker, self, unit)) {
+    worker = run_claimed(worker, self, unit);
+    // Release: a foreign thread may ask.
+    unit->joiner.store(kJoinDone, std::memory_order_release);
+    return WEFT_OK;
   }
   Waiter waiter;
   waiter_init(worker, waiter, WaitKind::kJoin, unit);
@@ -200,6 +203,23 @@ template <class Null>
                                            Worker* worker) noexcept {
   return run_and_free(handle, null, unit, self, worker, true);
 }
+[[gnu::noinline]] int leave_and_free(weft_unit_t* handle, int (*otherwise)(weft_unit_t*)) noexcept {
+  if (klt_register_valid()) guard_leave(guard_enter());
+  return otherwise(handle);
+}
+
+template <class Null>
+[[gnu::noinline]] int free_from_pool(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker,
+                                     int (*otherwise)(weft_unit_t*)) noexcept {
+  if (self != nullptr && claim_from_pool(worker, self, unit)) {
+    return unit_is(unit, flag::kTasklet) ? run_and_free_tasklet(handle, null, unit, self, worker)
+                                         : run_and_free_ult(handle, null, unit, self, worker);
+  }
+  guard_leave(worker);
+  return otherwise(handle);
+}
+template int free_from_pool(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*, int (*)(weft_unit_t*)) noexcept;
+template int free_from_pool(weft_unit_t*, weft_unit_t, Unit*, Unit*, Worker*, int (*)(weft_unit_t*)) noexcept;
 template int run_and_free_ult(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*) noexcept;
 template int run_and_free_ult(weft_unit_t*, weft_unit_t, Unit*, Unit*, Worker*) noexcept;
 template int run_and_free_tasklet(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*) noexcept;
@@ -231,7 +251,7 @@ int weft_free(weft_unit_t* handle) {
     return ends_plainly(worker, unit) ? free_ended(worker, unit, handle, NullHandle{})
                                       : free_ended_slow(worker, unit, handle);
   };
-  return free_at_once(handle, NullHandle{}, ended, [handle] { return free_slow(handle); });
+  return free_at_once(handle, NullHandle{}, ended, free_slow);
 }
 
 int weft_join_many(size_t n, const weft_unit_t* units) {

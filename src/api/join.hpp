@@ -24,6 +24,11 @@ int run_and_free_ult(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Wor
 template <class Null>
 int run_and_free_tasklet(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker) noexcept;
 
+// Nobody has joined the unit, which is not in the ring: it is run and freed if it can be taken out of a pool that the worker serves.
+// Guard up; it is lowered.
+template <class Null>
+int free_from_pool(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker, int (*otherwise)(weft_unit_t*)) noexcept;
+
 // The header of a unit that its joiner may run: fresh, nothing requested, no attribute but a name and a priority.
 inline constexpr uint64_t kPlainUlt = unit_header_of(UnitState::kFresh, flag::kClaimable, 0, false);
 inline constexpr uint64_t kPlainTasklet =
@@ -67,9 +72,12 @@ template <class Ended, class Otherwise>
   return otherwise();
 }
 
-// weft_free(), the same.
-template <class Null, class Ended, class Otherwise>
-[[gnu::always_inline]] inline int free_at_once(weft_unit_t* handle, Null null, Ended ended, Otherwise otherwise) noexcept {
+// The guard may be up.
+int leave_and_free(weft_unit_t* handle, int (*otherwise)(weft_unit_t*)) noexcept;
+
+// weft_free(), the same, and otherwise(handle) with the guard down.
+template <class Null, class Ended>
+[[gnu::always_inline]] inline int free_at_once(weft_unit_t* handle, Null null, Ended ended, int (*otherwise)(weft_unit_t*)) noexcept {
   if (__builtin_expect(klt_register_valid(), 1)) {
     if (Worker* worker = guard_try_enter(); __builtin_expect(worker != nullptr, 1)) {
       Unit* unit = from_handle(*handle);
@@ -80,9 +88,11 @@ template <class Null, class Ended, class Otherwise>
                                              : run_and_free_ult(handle, null, unit, self, worker);
       }
       if (joiner == kJoinDone && has_ended(self, unit)) return ended(worker, unit);
+      if (joiner == 0) return free_from_pool(handle, null, unit, self, worker, otherwise);
+      return leave_and_free(handle, otherwise);
     }
   }
-  return otherwise();
+  return leave_and_free(handle, otherwise);
 }
 
 // Of a unit that has ended, and that has no more than its descriptor.

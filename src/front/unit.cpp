@@ -90,29 +90,37 @@ int create_with(Worker* worker, Pool* pool, weft_fn fn, void* arg, uint64_t cont
   return otherwise(pool, fn, arg, out);
 }
 
+template <bool kTasklet>
+inline constexpr uint16_t kFlags = flag::kFront | (kTasklet ? flag::kTasklet : 0);
+template <bool kTasklet>
+inline constexpr uint64_t kNamed =
+    unit_header_of(UnitState::kFresh, kFlags<kTasklet> | flag::kClaimable, WEFT_PRIORITY_DEFAULT, false);
+template <bool kTasklet>
+inline constexpr uint64_t kUnnamed =
+    unit_header_of(UnitState::kFresh, kFlags<kTasklet> | flag::kDetached, WEFT_PRIORITY_DEFAULT, false);
+
 // In a pool that is not the ring of this worker.
 template <bool kTasklet>
 [[gnu::noinline]] int create_elsewhere(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
                                        CreateOtherwise otherwise) noexcept {
-  if (!from_handle(pool)->builtin) return create_otherwise(pool, fn, arg, out, otherwise);
-  Worker* worker = guard_enter();
-  UnitWish wish;
-  wish.tasklet = kTasklet;
-  wish.detached = out == nullptr;
-  weft_unit_t unnamed;
-  const int error = create_with(worker, from_handle(pool), fn, arg, 0, wish, out != nullptr ? out : &unnamed);
-  guard_leave(guard_worker());
-  return __builtin_expect(error == WEFT_OK, 1) ? WEFT_OK : otherwise(pool, fn, arg, out);
+  Pool* const home = from_handle(pool);
+  Worker* const worker = home->builtin ? guard_enter() : nullptr;
+  Unit* const unit = worker != nullptr ? worker->units.pop() : nullptr;
+  if (unit == nullptr) return create_otherwise(pool, fn, arg, out, otherwise);
+  write_fresh(unit, out != nullptr ? kNamed<kTasklet> : kUnnamed<kTasklet>, fn, arg, home, nullptr, 0);
+  if (out != nullptr) *out = to_handle(unit);
+  if (home->lane_owner == nullptr) {
+    push_and_wake(worker, home, unit);
+  } else {
+    take_inbox_first(worker, home);
+    make_ready(worker, unit);
+  }
+  return guard_leave_ok(worker);
 }
 
 template <bool kTasklet>
 [[gnu::always_inline]] inline int create(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
                                          CreateOtherwise otherwise) noexcept {
-  constexpr uint16_t kFlags = flag::kFront | (kTasklet ? flag::kTasklet : 0);
-  constexpr uint64_t kNamed =
-      unit_header_of(UnitState::kFresh, kFlags | flag::kClaimable, WEFT_PRIORITY_DEFAULT, false);
-  constexpr uint64_t kUnnamed =
-      unit_header_of(UnitState::kFresh, kFlags | flag::kDetached, WEFT_PRIORITY_DEFAULT, false);
   if (__builtin_expect(!klt_register_valid(), 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   if (kTasklet && __builtin_expect(leaves_its_klt(), 0)) return create_otherwise(pool, fn, arg, out, otherwise);
   Worker* worker = guard_try_enter();
@@ -125,7 +133,7 @@ template <bool kTasklet>
   }
   Unit* unit = worker->units.pop_unchecked();
   WEFT_DCHECK(unit->cold.front.hooks == nullptr);
-  write_fresh_here(unit, out != nullptr ? kNamed : kUnnamed, fn, arg, from_handle(pool));
+  write_fresh_here(unit, out != nullptr ? kNamed<kTasklet> : kUnnamed<kTasklet>, fn, arg, from_handle(pool));
   if (out != nullptr) *out = to_handle(unit);
   lane.push_fresh_unchecked(unit);
   return guard_leave_ok(worker);
@@ -164,11 +172,10 @@ int join_here(weft_unit_t handle, int (*otherwise)(weft_unit_t)) {
 }
 
 int free_here(weft_unit_t* handle, weft_unit_t null, int (*otherwise)(weft_unit_t*)) {
-  const auto instead = [=] { return end_otherwise(handle, otherwise); };
   const auto ended = [=](Worker* worker, Unit* unit) {
-    return ends_plainly(worker, unit) ? free_ended(worker, unit, handle, null) : instead();
+    return ends_plainly(worker, unit) ? free_ended(worker, unit, handle, null) : end_otherwise(handle, otherwise);
   };
-  return free_at_once(handle, null, ended, instead);
+  return free_at_once(handle, null, ended, otherwise);
 }
 
 void units_make_ahead(unsigned n) {
