@@ -380,6 +380,9 @@ WEFT_API void worker_discard(weft_worker_t worker);
 WEFT_API bool worker_replace_sched(weft_sched_t sched, void (*left)(void* arg), void (*adopted)(void* arg), void* arg);
 // The calling ULT's worker gets a scheduler over its lane alone. Its old one, which is built in, is nobody's.
 WEFT_API void worker_drop_sched();
+// In a child that fork() has just made, by the front-end's ULT that has called it: its worker has that scheduler, null: its lane's. Only what
+// worker_set_front() has said of the worker that it was on, and its pool, if that is no worker's own, are still as they were.
+WEFT_API void worker_in_child(weft_sched_t sched);
 // The same as worker_replace_sched(), at once, of a worker that has stopped.
 WEFT_API void worker_change_stopped(weft_worker_t worker, weft_sched_t sched);
 // The caller's worker takes units out of this pool too, by turns with its lane: for units that some workers may run, and others

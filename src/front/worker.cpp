@@ -175,6 +175,16 @@ void worker_drop_sched() {
   guard_leave(worker);
 }
 
+void worker_in_child(weft_sched_t sched) {
+  Worker* worker = guard_enter();
+  if (sched == nullptr) {
+    begin_lane_sched(worker);
+  } else {
+    set_main_sched(worker, from_handle(sched));
+  }
+  guard_leave(worker);
+}
+
 void worker_change_stopped(weft_worker_t handle, weft_sched_t sched) {
   Worker* mine = section_enter();
   Worker* worker = from_handle(handle);

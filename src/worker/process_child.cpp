@@ -177,7 +177,11 @@ void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
   const uint32_t kept = unit->flags & (flag::kCold | flag::kNamed | flag::kOwnState | flag::kFront);
   unit->flags = static_cast<uint16_t>(kept | flag::kPrimary | flag::kPinned | flag::kOwnStack);
   unit->requests.store(0, std::memory_order_relaxed);
-  unit->pool.store(&worker->lane, std::memory_order_relaxed);
+  // A front-end's may keep a pool of the program's: the front-end sees to who serves it.
+  const Pool* pool = unit->pool.load(std::memory_order_relaxed);
+  const Worker* owner = pool->lane_owner;
+  const bool in_lane = owner != nullptr && pool == &owner->lane;
+  if (in_lane || !unit_is(unit, flag::kFront)) unit->pool.store(&worker->lane, std::memory_order_relaxed);
   unit->homed.store(true, std::memory_order_relaxed);
   unit->joiner.store(kJoinTaken, std::memory_order_relaxed);
   unit->host = unit;
@@ -187,7 +191,8 @@ void make_primary(Unit* unit, Worker* worker, Klt* self) noexcept {
   runtime.primary = unit;
 }
 
-void go_on(const Survivor& survivor, Klt* self) noexcept {
+// `front`: what a front-end knows its worker by.
+void go_on(const Survivor& survivor, Klt* self, void* front) noexcept {
   forget_tag(self);
   self->worker.store(nullptr, std::memory_order_relaxed);
   // Its identity, if it has one, is the thread's own from here on.
@@ -198,6 +203,7 @@ void go_on(const Survivor& survivor, Klt* self) noexcept {
   const bool known = membarrier_register() && klt_become_initial(self);
   Worker* worker = known ? worker_create(nullptr) : nullptr;
   WEFT_CHECK(worker != nullptr && "no memory to go on after fork()");
+  worker->front.store(front, std::memory_order_relaxed);
   if (survivor.fork_low != survivor.fork_top) {
     worker->lane.fork_low.store(survivor.fork_low, std::memory_order_relaxed);
     worker->lane.fork_top.store(survivor.fork_top, std::memory_order_relaxed);
@@ -263,9 +269,11 @@ void process_become_child(Klt* self, bool inside) noexcept {
   if (inside) return leave_behind(self);  // nothing is whole
   Survivor survivor;
   Worker* own = nullptr;
+  void* front = nullptr;
   if (self != nullptr) {
     own = self->worker.load(std::memory_order_relaxed);
     Unit* unit = self->current.load(std::memory_order_relaxed);
+    if (own != nullptr) front = own->front.load(std::memory_order_relaxed);
     if (unit != nullptr && !unit_is(unit, flag::kTasklet)) survivor.unit = unit;
   }
   if (survivor.unit != nullptr) {
@@ -286,7 +294,7 @@ void process_become_child(Klt* self, bool inside) noexcept {
   if (survivor.unit == nullptr) {
     leave_behind(self);
   } else {
-    go_on(survivor, self);
+    go_on(survivor, self, front);
   }
   identity_unmap_forgotten();
 }

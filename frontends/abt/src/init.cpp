@@ -1,8 +1,11 @@
 // init.cpp: the runtime's start and end.
 //
 // Rejected: Argobots' count, which a refused ABT_finalize() has already lowered.
+#include <pthread.h>
+
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "abt.h"
@@ -26,7 +29,20 @@ constinit std::mutex setup;
 // Programs create units as soon as they have initialised Argobots, which has such memory by then. The runtime itself has a few of the first ones.
 constexpr unsigned kUnitsAhead = 256 + 32;
 
+// The core's own handler has been called, which was registered before.
+void go_on_in_child() noexcept {
+  new (&setup) std::mutex;
+  if (running() && !xstreams_in_child()) state.initialized.store(0, std::memory_order_release);
+}
+
+bool follow_forks() noexcept {
+  static constinit bool follows = false;
+  if (!follows) follows = pthread_atfork(nullptr, nullptr, go_on_in_child) == 0;
+  return follows;
+}
+
 int start() noexcept {
+  if (!follow_forks()) return ABT_ERR_MEM;
   const Environment environment = read_environment();
   weft_options_t options{};
   options.workers = 1;

@@ -248,6 +248,38 @@ int start_primary() noexcept {
   return ABT_SUCCESS;
 }
 
+bool xstreams_in_child() noexcept {
+  // Whoever has had it may not be here.
+  new (&list_lock) std::mutex;
+  head = nullptr;
+  count.store(0, std::memory_order_relaxed);
+  lingering = nullptr;
+  const weft_unit_t self = front::self();
+  if (self == nullptr || (flags_of(self) & kMade) == 0) return false;
+  const weft_worker_t worker = weft_worker_get(0);
+  Xstream* mine = my_xstream();  // null: somebody had taken its worker from it as it forked
+  if (mine == nullptr) mine = new (std::nothrow) Xstream;
+  if (mine == nullptr) return false;
+  new (&mine->cpus_lock) std::mutex;
+  mine->cpus.clear();
+  mine->stand_in.store(nullptr, std::memory_order_relaxed);
+  mine->primary = true;
+  mine->worker = worker;
+  Sched* const main = mine->main();
+  const bool own = main == nullptr || main->implicit;
+  worker_in_child(own ? nullptr : main->core);
+  // Its worker's record is the same one, most often, and has its pool still.
+  const weft_pool_t lane = worker_lane(worker);
+  const bool kept = main != nullptr && main->core == weft_worker_sched(worker) && has_pool(main, to_abt(lane)) && pool_front(lane) != nullptr;
+  if (own && !kept && !adopt_own(mine)) return false;
+  worker_set_front(worker, mine);
+  static_cast<void>(insert(mine, mine->rank.load(std::memory_order_relaxed)));
+  counts_change(1);
+  if (has_pool(mine->main(), to_abt(weft_unit_pool(self)))) return true;
+  const ABT_pool first = first_pool(mine);
+  return associate(to_abt(self), is_null(first) ? to_abt(lane) : first) == ABT_SUCCESS;
+}
+
 namespace {
 
 // Until nothing of ours is left that the main scheduler of the calling ULT's ES would wait for. Threads of OpenMP's, which wait for the

@@ -41,6 +41,9 @@ int start_primary() noexcept;
 // Joins and frees all others, has the primary one do what is left for it to do, and forgets them all. False: one that nobody but it
 // could run the caller afterwards is left, with the primary one. Context: the primary ULT.
 bool end_xstreams() noexcept;
+// In a child that fork() has just made, which has the caller's thread only. The ES that a ULT has forked on goes on, with what its main scheduler
+// serves, as the primary one; the others are not there. False: it was no ULT of Argobots', or there is no memory: then none is there.
+bool xstreams_in_child() noexcept;
 // Calls f(xstream, arg) for all, in the order of their ranks; none is freed meanwhile.
 void for_each_xstream(void (*f)(Xstream*, void*), void* arg) noexcept;
 // What ABT_SET_AFFINITY says of them, or null. MEM. For ABT_init(), and with null for ABT_finalize().
