@@ -124,16 +124,12 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
   return (seen & (how == How::kWrite ? kHeld : kLocked)) == 0;
 }
 
-[[gnu::noinline]] int lock_slow(Rwlock& lock, How how, uint64_t deadline) noexcept {
-  GuardedSection section;
-  const uint32_t seen = lock_queue(lock);
-  uint32_t entered = 0;
-  const int error = enters(seen, how, &entered) ? WEFT_OK
-                    : has_passed(deadline)      ? WEFT_ERR_TIMEOUT
-                    : !section.can_wait()       ? WEFT_ERR_CONTEXT
-                                                : WEFT_ERR_BUSY;
-  if (error != WEFT_ERR_BUSY) {
-    unlock_queue(lock, error == WEFT_OK ? entered : 0);
+// Precondition: kQueue is the caller's, and it cannot be entered.
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_waiting(Worker* worker, Rwlock& lock, How how, uint64_t deadline) noexcept {
+  GuardedSection section(worker);
+  const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
+  if (error != WEFT_OK) {
+    unlock_queue(lock, 0);
     return error;
   }
   Waiter self;
@@ -148,6 +144,15 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
   const bool given = section.wait_until(self, {&lock.state, kQueue, false}, deadline,
                                         [&] { return take_out(section, lock, self); });
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
+}
+
+[[gnu::noinline]] int lock_slow(Rwlock& lock, How how, uint64_t deadline) noexcept {
+  Worker* worker = section_enter();
+  uint32_t entered = 0;
+  if (!enters(lock_queue(lock), how, &entered)) return lock_waiting(worker, lock, how, deadline);
+  unlock_queue(lock, entered);
+  section_leave(worker);
+  return WEFT_OK;
 }
 
 int lock_until(Rwlock& lock, How how, uint64_t deadline) noexcept {

@@ -52,17 +52,12 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
   return queued;
 }
 
-[[gnu::noinline]] int acquire_slow(Sem& sem, uint64_t deadline) noexcept {
-  GuardedSection section;
-  const auto has_one = [&] { return sem.word.load(std::memory_order_relaxed) >= kOne; };
-  if (section.worker != nullptr && !has_passed(deadline)) look_before_waiting(section.worker, has_one);
-  const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;  // P2
-  const int error = count > 0                ? WEFT_OK
-                    : has_passed(deadline)   ? WEFT_ERR_TIMEOUT
-                    : !section.can_wait()    ? WEFT_ERR_CONTEXT
-                                             : WEFT_ERR_BUSY;
-  if (error != WEFT_ERR_BUSY) {
-    sem_unlock(sem, error == WEFT_OK ? count - 1 : count);
+// Precondition: kQueue is the caller's, and there is none.
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int acquire_waiting(Worker* worker, Sem& sem, uint64_t deadline) noexcept {
+  GuardedSection section(worker);
+  const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
+  if (error != WEFT_OK) {
+    sem_unlock(sem, 0);
     return error;
   }
   Waiter self;
@@ -71,6 +66,17 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
   const QueueRelease release{state_of(sem), kWaiters, true};
   const bool given = section.wait_until(self, release, deadline, [&] { return take_out(sem, self); });
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
+}
+
+[[gnu::noinline]] int acquire_slow(Sem& sem, uint64_t deadline) noexcept {
+  Worker* worker = section_enter();
+  const auto has_one = [&] { return sem.word.load(std::memory_order_relaxed) >= kOne; };
+  if (worker != nullptr && !has_passed(deadline)) look_before_waiting(worker, has_one);
+  const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;  // P2
+  if (count == 0) return acquire_waiting(worker, sem, deadline);
+  sem_unlock(sem, count - 1);
+  section_leave(worker);
+  return WEFT_OK;
 }
 
 // V2, V3.
