@@ -114,34 +114,40 @@ namespace {
   return true;
 }
 
+// Through the scheduler.
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int yield_away(Worker* worker, Unit* unit) noexcept {
+  const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
+  if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
+  worker = leave_unit(worker, unit, yield_action, nullptr);
+  mark_if_direct(unit);
+  obey_cancellation(worker, unit);
+  guard_leave(worker);
+  return WEFT_OK;
+}
+
 }  // namespace
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP void yield_slow() noexcept {
+[[gnu::noinline]] int yield_slow() noexcept {
   Worker* worker = guard_enter();
   if (worker == nullptr) {
     sched_yield();
-    return;
+    return WEFT_OK;
   }
   Unit* unit = klt_current();
   if (is_ult(unit)) {
     // A front-end's does not overtake what others have sent here: front::yield().
     const bool may = (unit_attributes(unit) & (flag::kDirect | flag::kFront)) == flag::kDirect;
-    if (may && yield_straight(worker, unit)) return;
+    if (may && yield_straight(worker, unit)) return WEFT_OK;
     obey_cancellation(worker, unit);
     bool leave = !nothing_else_ready(worker) || has_to_leave(worker, unit) || unit_is(unit, flag::kWatched);
     if (!leave) {
       timers_look(worker);  // the scheduler, which would look, does not get its turn
       leave = !nothing_else_ready(worker);
     }
-    if (leave) {
-      const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
-      if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
-      worker = leave_unit(worker, unit, yield_action, nullptr);
-      mark_if_direct(unit);
-    }
+    if (leave) return yield_away(worker, unit);
     obey_cancellation(worker, unit);
   }
-  guard_leave(worker);
+  return guard_leave_ok(worker);
 }
 
 namespace {
@@ -177,16 +183,16 @@ extern "C" {
 
 // Both: everything but the direct way is a tail call.
 void weft_yield(void) {
-  if (__builtin_expect(!klt_register_valid(), 0)) return yield_slow();
+  if (__builtin_expect(!klt_register_valid(), 0)) return static_cast<void>(yield_slow());
   Worker* worker = guard_try_enter();
-  if (__builtin_expect(worker == nullptr, 0)) return yield_slow();
+  if (__builtin_expect(worker == nullptr, 0)) return static_cast<void>(yield_slow());
   Unit* unit = klt_current();
   Lane& lane = worker->lane;
   Unit* next = lane.front_private();
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
   if (__builtin_expect(next == nullptr || unit == nullptr || is_schedulers_turn(switches), 0) ||
       !leaves_directly(worker, unit) || !resumes_directly(next)) {
-    return yield_slow();
+    return static_cast<void>(yield_slow());
   }
   lane.rotate_private(unit);
   worker->stats.switches.store(switches, std::memory_order_relaxed);

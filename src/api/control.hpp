@@ -11,7 +11,7 @@ void suspend_action(Worker* worker, Unit* unit, void*);
 // The first of these, at that worker; null: at this one.
 void yield_to_worker(Worker* worker, Unit* unit, Worker* to);
 // weft_yield() by the general way. Guard down.
-void yield_slow() noexcept;
+int yield_slow() noexcept;  // WEFT_OK
 
 inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_is(unit, flag::kTasklet); }
 

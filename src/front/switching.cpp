@@ -48,7 +48,7 @@ void note_context(Unit* unit, uint64_t context) noexcept {
 }
 
 // The guard may be up.
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int yield_in_general(uint64_t context, int (*otherwise)()) noexcept {
+[[gnu::noinline]] int yield_in_general(uint64_t context, int (*otherwise)()) noexcept {
   const bool on_klt = klt_register_valid();
   // The calling unit is the same one wherever it goes on.
   Unit* unit = on_klt ? klt_current() : nullptr;
@@ -58,8 +58,7 @@ void note_context(Unit* unit, uint64_t context) noexcept {
     if (on_klt) guard_leave(guard_enter());
     return otherwise();
   }
-  yield_slow();
-  return WEFT_OK;
+  return yield_slow();
 }
 
 // Whether a unit that yields goes straight into the worker's ring.
