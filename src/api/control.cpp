@@ -118,7 +118,7 @@ namespace {
 [[gnu::noinline]] WEFT_RETURNS_BY_JUMP int yield_away(Worker* worker, Unit* unit) noexcept {
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
   if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
-  worker = leave_unit(worker, unit, yield_action, nullptr);
+  worker = leave_unit_far(worker, unit, yield_action, nullptr);
   mark_if_direct(unit);
   obey_cancellation(worker, unit);
   guard_leave(worker);

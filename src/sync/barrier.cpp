@@ -50,8 +50,8 @@ void barrier_unlock(Barrier& barrier) noexcept { barrier.state.store(0, std::mem
 }
 
 // B3. Precondition: the lock.
-[[gnu::always_inline]] inline void enqueue(const GuardedSection& section, Barrier& barrier, Waiter& self) noexcept {
-  if (self.unit != nullptr) note_whether_it_stays(section.worker, self);
+[[gnu::always_inline]] inline void enqueue(const Worker* worker, Barrier& barrier, Waiter& self) noexcept {
+  if (self.unit != nullptr) note_whether_it_stays(worker, self);
   if (__builtin_expect(self.stays, 0) && join_group(barrier, self)) return;
   barrier.waiters.push_back(&self);
 }
@@ -97,7 +97,8 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
 }
 
 // B3, of whoever has to wait. Precondition: the lock.
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_in(Worker* worker, Barrier& barrier, bool* last) noexcept {
+template <bool kFar>
+[[gnu::always_inline]] inline int wait_in(Worker* worker, Barrier& barrier, bool* last) noexcept {
   GuardedSection section(worker);
   if (!section.can_wait()) {
     barrier_unlock(barrier);
@@ -107,9 +108,24 @@ int arrive(Barrier& barrier, uint32_t n, uint32_t leaving, uint32_t* phase) noex
   alignas(64) Waiter self;  // one line of each of many stacks
   section.init(self, WaitKind::kBarrier, &barrier);
   ++barrier.arrived;
-  enqueue(section, barrier, self);
-  section.wait(self, {&barrier.state, 0, true});
+  enqueue(section.worker, barrier, self);
+  const QueueRelease release{&barrier.state, 0, true};
+  kFar ? section.wait_far(self, release) : section.wait(self, release);
   return WEFT_OK;
+}
+
+[[gnu::noinline]] int wait_directly_in(Worker* worker, Barrier& barrier, bool* last, Unit* next) noexcept {
+  if (last != nullptr) *last = false;
+  alignas(64) Waiter self;
+  waiter_init(worker, klt_current(), self, WaitKind::kBarrier, &barrier);
+  ++barrier.arrived;
+  enqueue(worker, barrier, self);
+  return wait_directly(worker, next, self, {&barrier.state, 0, true});
+}
+
+[[gnu::noinline]] int wait_near(Worker* worker, Barrier& barrier, bool* last) noexcept { return wait_in<false>(worker, barrier, last); }
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_far(Worker* worker, Barrier& barrier, bool* last) noexcept {
+  return wait_in<true>(worker, barrier, last);
 }
 
 // B3. Arrives, and waits for the end of the phase, and says whether the caller came last, if that is asked; then
@@ -118,7 +134,14 @@ int wait_arriving(Barrier& barrier, bool* last) noexcept {
   {
     Worker* worker = section_enter();
     barrier_lock(barrier);
-    if (barrier.arrived + 1 < barrier.count) return wait_in(worker, barrier, last);
+    if (barrier.arrived + 1 < barrier.count) {
+      Unit* next;
+      switch (how_it_leaves(worker, kNever, next)) {
+        case Leaves::kDirectly: return wait_directly_in(worker, barrier, last, next);
+        case Leaves::kFar: return wait_far(worker, barrier, last);
+        default: return wait_near(worker, barrier, last);
+      }
+    }
     const GuardedSection section(worker);
     if (barrier.count == 0) {
       barrier_unlock(barrier);
@@ -144,7 +167,7 @@ int wait_phase(Barrier& barrier, uint32_t phase) noexcept {
   }
   alignas(64) Waiter self;
   section.init(self, WaitKind::kBarrier, &barrier);
-  enqueue(section, barrier, self);
+  enqueue(section.worker, barrier, self);
   section.wait(self, {&barrier.state, 0, true});
   return WEFT_OK;
 }

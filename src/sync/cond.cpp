@@ -67,6 +67,7 @@ void cond_wake(Cond& cond, bool all) noexcept {
 }
 
 // W2 to W4.
+template <bool kFar>
 [[gnu::always_inline]] inline bool cond_wait(GuardedSection& section, Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark = 0) noexcept {
   Waiter self;
   section.init(self, WaitKind::kCond, &cond, deadline);
@@ -77,24 +78,46 @@ void cond_wake(Cond& cond, bool all) noexcept {
   const int error = mutex_give_in(section.worker, mutex, next_holder);
   WEFT_CHECK(error == WEFT_OK);  // somebody else has unlocked the caller's mutex
   const QueueRelease release{hold.word, hold.waiters, true, &next_holder};
+  if constexpr (kFar) {
+    section.wait_far(self, release);
+    return true;
+  }
   return section.wait_until(self, release, deadline, [&] { return take_out(section, cond, self); });
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
-  GuardedSection section;
+[[gnu::noinline]] int cond_wait_near(Worker* worker, Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+  GuardedSection section(worker);
   if (!section.can_wait()) return WEFT_ERR_CONTEXT;
-  const bool woken = cond_wait(section, cond, mutex, deadline);
+  const bool woken = cond_wait<false>(section, cond, mutex, deadline);
   const int error = mutex_lock_in(section, mutex);  // W5
   return error != WEFT_OK || woken ? error : WEFT_ERR_TIMEOUT;
 }
 
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_far(Worker* worker, Cond& cond, Mutex& mutex) noexcept {
+  GuardedSection section(worker);
+  cond_wait<true>(section, cond, mutex, kNever);
+  return mutex_lock_in(section, mutex);
+}
+
+int cond_wait_checked(Cond& cond, Mutex& mutex, uint64_t deadline) noexcept {
+  Worker* worker = section_enter();
+  return leaves_far(worker, deadline) ? cond_wait_far(worker, cond, mutex) : cond_wait_near(worker, cond, mutex, deadline);
+}
+
 // The same without a wait for the mutex.
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_leaving(Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
-  GuardedSection section;
+[[gnu::noinline]] int cond_wait_leaving_near(Worker* worker, Cond& cond, Mutex& mutex, uint64_t deadline, uint32_t mark, bool& locked) noexcept {
+  GuardedSection section(worker);
   if (!section.can_wait()) return WEFT_ERR_CONTEXT;
-  const bool woken = cond_wait(section, cond, mutex, deadline, mark);
+  const bool woken = cond_wait<false>(section, cond, mutex, deadline, mark);
   locked = mutex_trylock_in(section, mutex);
   return woken ? WEFT_OK : WEFT_ERR_TIMEOUT;
+}
+
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int cond_wait_leaving_far(Worker* worker, Cond& cond, Mutex& mutex, uint32_t mark, bool& locked) noexcept {
+  GuardedSection section(worker);
+  cond_wait<true>(section, cond, mutex, kNever, mark);
+  locked = mutex_trylock_in(section, mutex);
+  return WEFT_OK;
 }
 
 // Most ULTs that wait for each other belong to one worker, which then has the list to itself, the mutex too, and they wake and wait
@@ -157,7 +180,9 @@ int cond_wait_leaving(weft_cond_t* cond, weft_mutex_t* mutex, uint64_t deadline,
       if (woken) return WEFT_OK;
     }
   }
-  return cond_wait_leaving(cond_of(cond), m, deadline, mark, locked);
+  Worker* worker = section_enter();
+  return leaves_far(worker, deadline) ? cond_wait_leaving_far(worker, cond_of(cond), m, mark, locked)
+                                      : cond_wait_leaving_near(worker, cond_of(cond), m, deadline, mark, locked);
 }
 
 bool cond_has_waiters(weft_cond_t* handle) noexcept {

@@ -26,7 +26,7 @@ bool gate_take_out(Gate& gate, Waiter& waiter) noexcept {
   return queued;
 }
 
-WEFT_RETURNS_BY_JUMP int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+int gate_wait_in(GuardedSection& section, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
   const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
     gate_unlock(gate, false);
@@ -41,14 +41,26 @@ WEFT_RETURNS_BY_JUMP int gate_wait_in(GuardedSection& section, Gate& gate, WaitK
   return woken ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP static int gate_wait_long(Worker* worker, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
+// Precondition of all three: gate_lock(), and it is closed.
+[[gnu::noinline]] static int gate_wait_near(Worker* worker, Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
   GuardedSection section(worker);
-  const uint32_t seen = gate_lock(gate);
-  if ((seen & kOpen) != 0) {
-    gate_unlock(gate, true);
-    return WEFT_OK;
-  }
   return gate_wait_in(section, gate, kind, deadline);
+}
+
+[[gnu::noinline]] static int gate_wait_directly(Worker* worker, Gate& gate, WaitKind kind, Unit* next) noexcept {
+  Waiter self;
+  waiter_init(worker, klt_current(), self, kind, &gate);
+  gate.waiters.push_back(&self);
+  return wait_directly(worker, next, self, {&gate.state, kWaiters, true});
+}
+
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP static int gate_wait_far(Worker* worker, Gate& gate, WaitKind kind) noexcept {
+  GuardedSection section(worker);
+  Waiter self;
+  section.init(self, kind, &gate);
+  gate.waiters.push_back(&self);
+  section.wait_far(self, {&gate.state, kWaiters, true});
+  return WEFT_OK;
 }
 
 int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
@@ -58,7 +70,17 @@ int gate_wait(Gate& gate, WaitKind kind, uint64_t deadline) noexcept {
     section_leave(worker);
     return WEFT_OK;
   }
-  return gate_wait_long(worker, gate, kind, deadline);
+  if ((gate_lock(gate) & kOpen) != 0) {
+    gate_unlock(gate, true);
+    section_leave(worker);
+    return WEFT_OK;
+  }
+  Unit* next;
+  switch (how_it_leaves(worker, deadline, next)) {
+    case Leaves::kDirectly: return gate_wait_directly(worker, gate, kind, next);
+    case Leaves::kFar: return gate_wait_far(worker, gate, kind);
+    default: return gate_wait_near(worker, gate, kind, deadline);
+  }
 }
 
 }  // namespace weft::rt

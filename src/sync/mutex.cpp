@@ -207,6 +207,7 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
   mutex.state.store(rest, std::memory_order_release);
 }
 
+template <bool kFar>
 [[gnu::always_inline]] inline int lock_waiting(GuardedSection& section, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   if (barge(mutex)) return WEFT_OK;
   if (!section.can_wait()) return has_passed(deadline) ? WEFT_ERR_TIMEOUT : WEFT_ERR_CONTEXT;
@@ -218,7 +219,9 @@ void give_and_take_out(const Worker* worker, Mutex& mutex, WakeList& wakes) noex
     const Try result = take_or_queue(section.worker, mutex, self, has_passed(deadline));
     if (result != Try::kQueued) return result == Try::kTaken ? WEFT_OK : WEFT_ERR_TIMEOUT;
     const QueueRelease release{&mutex.state, kQueue, false};
-    if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
+    if constexpr (kFar) {
+      section.wait_far(self, release);
+    } else if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
       return WEFT_ERR_TIMEOUT;
     }
     if (self.handed) {
@@ -235,14 +238,21 @@ void make_ordinary(Mutex& mutex) noexcept {
   take_bias_away(section.worker, mutex);
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_long(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
-  GuardedSection section;
-  return lock_waiting(section, mutex, rank, deadline);
+[[gnu::noinline]] int lock_near(Worker* worker, Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
+  GuardedSection section(worker);
+  return lock_waiting<false>(section, mutex, rank, deadline);
+}
+
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_far(Worker* worker, Mutex& mutex, Rank rank) noexcept {
+  GuardedSection section(worker);
+  return lock_waiting<true>(section, mutex, rank, kNever);
 }
 
 [[gnu::noinline]] int lock_slow(Mutex& mutex, Rank rank, uint64_t deadline) noexcept {
   make_ordinary(mutex);
-  return barge_soon(mutex) ? WEFT_OK : lock_long(mutex, rank, deadline);
+  if (barge_soon(mutex)) return WEFT_OK;
+  Worker* worker = section_enter();
+  return leaves_far(worker, deadline) ? lock_far(worker, mutex, rank) : lock_near(worker, mutex, rank, deadline);
 }
 
 [[gnu::noinline]] int trylock_slow(Mutex& mutex) noexcept {
@@ -328,7 +338,7 @@ bool mutex_trylock_in(const GuardedSection& section, Mutex& mutex) noexcept {
 }
 
 int mutex_lock_in(GuardedSection& section, Mutex& mutex) noexcept {
-  return mutex_trylock_in(section, mutex) ? WEFT_OK : lock_waiting(section, mutex, Rank::kNormal, kNever);
+  return mutex_trylock_in(section, mutex) ? WEFT_OK : lock_waiting<false>(section, mutex, Rank::kNormal, kNever);
 }
 
 int mutex_give_in(const Worker* worker, Mutex& mutex, WakeList& wakes) noexcept {

@@ -125,7 +125,8 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
 }
 
 // Precondition: kQueue is the caller's, and it cannot be entered.
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_waiting(Worker* worker, Rwlock& lock, How how, uint64_t deadline) noexcept {
+template <bool kFar>
+[[gnu::always_inline]] inline int lock_waiting(Worker* worker, Rwlock& lock, How how, uint64_t deadline) noexcept {
   GuardedSection section(worker);
   const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
@@ -141,15 +142,28 @@ bool enters(uint32_t seen, How how, uint32_t* entered) noexcept {
   }
   // Before kQueue is given back: until then the last one who holds the lock waits for it.
   lock.state.fetch_or(kWaiters, std::memory_order_relaxed);
+  if constexpr (kFar) {
+    section.wait_far(self, {&lock.state, kQueue, false});
+    return WEFT_OK;
+  }
   const bool given = section.wait_until(self, {&lock.state, kQueue, false}, deadline,
                                         [&] { return take_out(section, lock, self); });
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
+[[gnu::noinline]] int lock_near(Worker* worker, Rwlock& lock, How how, uint64_t deadline) noexcept {
+  return lock_waiting<false>(worker, lock, how, deadline);
+}
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int lock_far(Worker* worker, Rwlock& lock, How how) noexcept {
+  return lock_waiting<true>(worker, lock, how, kNever);
+}
+
 [[gnu::noinline]] int lock_slow(Rwlock& lock, How how, uint64_t deadline) noexcept {
   Worker* worker = section_enter();
   uint32_t entered = 0;
-  if (!enters(lock_queue(lock), how, &entered)) return lock_waiting(worker, lock, how, deadline);
+  if (!enters(lock_queue(lock), how, &entered)) {
+    return leaves_far(worker, deadline) ? lock_far(worker, lock, how) : lock_near(worker, lock, how, deadline);
+  }
   unlock_queue(lock, entered);
   section_leave(worker);
   return WEFT_OK;

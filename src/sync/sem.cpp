@@ -52,8 +52,8 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
   return queued;
 }
 
-// Precondition: kQueue is the caller's, and there is none.
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int acquire_waiting(Worker* worker, Sem& sem, uint64_t deadline) noexcept {
+// Precondition of all three: kQueue is the caller's, and there is none.
+[[gnu::noinline]] int acquire_near(Worker* worker, Sem& sem, uint64_t deadline) noexcept {
   GuardedSection section(worker);
   const int error = has_passed(deadline) ? WEFT_ERR_TIMEOUT : !section.can_wait() ? WEFT_ERR_CONTEXT : WEFT_OK;
   if (error != WEFT_OK) {
@@ -68,12 +68,35 @@ bool take_out(Sem& sem, Waiter& waiter) noexcept {
   return given ? WEFT_OK : WEFT_ERR_TIMEOUT;
 }
 
+[[gnu::noinline]] int acquire_directly(Worker* worker, Sem& sem, Unit* next) noexcept {
+  Waiter self;
+  waiter_init(worker, klt_current(), self, WaitKind::kSemaphore, &sem);
+  sem.waiters.push_back(&self);
+  return wait_directly(worker, next, self, {state_of(sem), kWaiters, true});
+}
+
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int acquire_far(Worker* worker, Sem& sem) noexcept {
+  GuardedSection section(worker);
+  Waiter self;
+  section.init(self, WaitKind::kSemaphore, &sem);
+  sem.waiters.push_back(&self);
+  section.wait_far(self, {state_of(sem), kWaiters, true});
+  return WEFT_OK;
+}
+
 [[gnu::noinline]] int acquire_slow(Sem& sem, uint64_t deadline) noexcept {
   Worker* worker = section_enter();
   const auto has_one = [&] { return sem.word.load(std::memory_order_relaxed) >= kOne; };
   if (worker != nullptr && !has_passed(deadline)) look_before_waiting(worker, has_one);
   const uint64_t count = queue_lock(sem.word, sem.waiters) / kOne;  // P2
-  if (count == 0) return acquire_waiting(worker, sem, deadline);
+  if (count == 0) {
+    Unit* next;
+    switch (how_it_leaves(worker, deadline, next)) {
+      case Leaves::kDirectly: return acquire_directly(worker, sem, next);
+      case Leaves::kFar: return acquire_far(worker, sem);
+      default: return acquire_near(worker, sem, deadline);
+    }
+  }
   sem_unlock(sem, count - 1);
   section_leave(worker);
   return WEFT_OK;

@@ -11,6 +11,7 @@
 #include "klt/guard.hpp"
 #include "klt/process_gate.hpp"
 #include "unit/unit.hpp"
+#include "worker/direct.hpp"
 #include "worker/timers.hpp"
 #include "worker/worker.hpp"
 
@@ -152,6 +153,8 @@ struct GuardedSection {
   void wait(Waiter& waiter, const QueueRelease& release) noexcept {
     worker = waiter_wait_locked(worker, waiter, release);
   }
+  // The same where leaves_far().
+  void wait_far(Waiter& waiter, const QueueRelease& release) noexcept { worker = waiter_wait_far(worker, waiter, release); }
   // False: the deadline came first, and take_out(), which takes the lock, has found the waiter in the list and
   // taken it out. Where somebody else has, the waiter has been given what it waits for.
   template <class F>
@@ -179,6 +182,39 @@ template <class Object, class F>
   if (worker == nullptr) worker = guard_enter();
   guard_leave(worker);
   return otherwise(object);
+}
+
+// How who is about to wait leaves.
+//
+// A ULT that goes straight over to the next one comes back, most often, from one that waits in the same place at the same depth: then returns
+// go where they are expected to go. One that leaves through the scheduler, since it waits for the first time, or nobody else is ready, comes
+// back by jumps (WEFT_RETURNS_BY_JUMP).
+enum class Leaves : uint8_t { kOtherwise, kDirectly, kFar };  // no ULT, or with a deadline: as the general way has it
+
+[[gnu::always_inline]] inline bool is_waiting_ult(const Worker* worker, uint64_t deadline) noexcept {
+  if (worker == nullptr || deadline != kNever) return false;
+  const Unit* unit = klt_current();
+  return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace);
+}
+
+[[gnu::always_inline]] inline bool leaves_far(Worker* worker, uint64_t deadline) noexcept {
+  if (!is_waiting_ult(worker, deadline)) return false;
+  const Unit* next = worker->lane.front_private();
+  return next == nullptr || !leaves_directly(worker, klt_current()) || !resumes_directly(next);
+}
+
+// The same, for who certainly waits: if it is kDirectly, the next one is out of the ring.
+[[gnu::always_inline]] inline Leaves how_it_leaves(Worker* worker, uint64_t deadline, Unit*& next) noexcept {
+  if (!is_waiting_ult(worker, deadline)) return Leaves::kOtherwise;
+  next = take_direct_successor(worker, klt_current());
+  return next != nullptr ? Leaves::kDirectly : Leaves::kFar;
+}
+
+// kDirectly. The waiter is in the list, and the caller holds its lock, which `release` gives back. The last of a section, which it ends.
+[[gnu::always_inline]] inline int wait_directly(Worker* worker, Unit* next, Waiter& self, const QueueRelease& release) noexcept {
+  block(worker, self.unit, self);
+  switch_directly_and_release(worker, self.unit, next, release.word, release.value, !release.whole);
+  return guard_leave_ok(guard_worker());
 }
 
 // Whether there is no point in waiting.

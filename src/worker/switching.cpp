@@ -397,8 +397,9 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   klt_set_current(nullptr);
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action,
-                                     void* arg) noexcept {
+namespace {
+
+[[gnu::always_inline]] inline Worker* leave_and_come_back(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
   put_aside(worker, unit);
   Stack* from = unit->host->stack;
   if (__builtin_expect(unit_is(unit->host, flag::kPrimary), 0) && leave_its_klt(worker, unit, action, arg)) {
@@ -418,6 +419,16 @@ bool detaches_at_once(const Worker* worker, const Unit* unit) noexcept {
   worker = guard_worker();
   enter_own(unit->host);
   return worker;
+}
+
+}  // namespace
+
+[[gnu::noinline]] Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
+  return leave_and_come_back(worker, unit, action, arg);
+}
+
+[[gnu::noinline]] WEFT_RETURNS_BY_JUMP Worker* leave_unit_far(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept {
+  return leave_and_come_back(worker, unit, action, arg);
 }
 
 static void goes_on_at_once(Worker* worker, Unit* unit, void*) noexcept {

@@ -91,7 +91,7 @@ bool sleep_till(Waiter& waiter, uint64_t deadline) noexcept {
   return woken;
 }
 
-WEFT_RETURNS_BY_JUMP Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
   Unit* unit = waiter.unit;
   if (unit == nullptr) {
     release(worker);
@@ -109,6 +109,14 @@ WEFT_RETURNS_BY_JUMP Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, 
   LockedWait wait{&waiter, release};
   worker = leave_unit(worker, unit, park_locked_action, &wait);
   mark_if_direct(unit);
+  return worker;
+}
+
+WEFT_RETURNS_BY_JUMP Worker* waiter_wait_far(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+  if (!waiter.stays) note_whether_it_stays(worker, waiter);
+  LockedWait wait{&waiter, release};
+  worker = leave_unit_far(worker, waiter.unit, park_locked_action, &wait);
+  mark_if_direct(waiter.unit);
   return worker;
 }
 

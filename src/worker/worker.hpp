@@ -224,6 +224,8 @@ inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
 // Leaves the current ULT: saves it, goes to the scheduler, which calls action(worker, unit, arg).
 // Returns, on whatever worker runs it then, when somebody dispatches it. Guard up before and after.
 Worker* leave_unit(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept;
+// The same, for who comes back by jumps, as all that lies between here and the program has to: WEFT_RETURNS_BY_JUMP.
+Worker* leave_unit_far(Worker* worker, Unit* unit, AfterSwitch action, void* arg) noexcept;
 // A ULT that is about to be captive where it runs goes on elsewhere, if that is main's KLT: main could not go on before it does, and would
 // do so at whatever worker it does. Guard up. It stays if no KLT is to be had.
 void leave_klt_of_main() noexcept;

@@ -52,7 +52,7 @@ int as_plain(Mutex& mutex, F wait) noexcept {
   return error;
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_until(ABT_cond handle, ABT_mutex with, uint64_t deadline) noexcept {
+int wait_until(ABT_cond handle, ABT_mutex with, uint64_t deadline) noexcept {
   if (is_null(handle)) return ABT_ERR_INV_COND;
   if (is_null(with)) return ABT_ERR_INV_MUTEX;
   Cond& cond = cond_of(handle);

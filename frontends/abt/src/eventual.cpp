@@ -6,19 +6,17 @@
 namespace weft::abt {
 namespace {
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_long(ABT_eventual handle, void** value, uint64_t deadline) noexcept {
-  Eventual& eventual = eventual_of(handle);
-  note_place(eventual.event.pad, &eventual, handle);
-  const int error = wait_anywhere([&] { return weft_event_wait_until(&eventual.event, deadline); });
-  if (error == WEFT_ERR_TIMEOUT) return ABT_ERR_COND_TIMEDOUT;
-  if (value != nullptr) *value = eventual_room(handle);
-  return ABT_SUCCESS;
-}
-
 int wait_until(ABT_eventual handle, void** value, uint64_t deadline) noexcept {
   if (is_null(handle)) return ABT_ERR_INV_EVENTUAL;
   if (is_refused()) return ABT_ERR_EVENTUAL;
-  if (!weft_event_is_set(&eventual_of(handle).event)) return wait_long(handle, value, deadline);
+  Eventual& eventual = eventual_of(handle);
+  note_place(eventual.event.pad, &eventual, handle);
+  if (deadline == WEFT_NEVER && in_ult()) {
+    if (value != nullptr) *value = eventual_room(handle);
+    return weft_event_wait(&eventual.event);
+  }
+  const int error = wait_anywhere([&] { return weft_event_wait_until(&eventual.event, deadline); });
+  if (error == WEFT_ERR_TIMEOUT) return ABT_ERR_COND_TIMEDOUT;
   if (value != nullptr) *value = eventual_room(handle);
   return ABT_SUCCESS;
 }

@@ -15,11 +15,6 @@ void reset(weft_future_t* future) noexcept {
   }
 }
 
-[[gnu::noinline]] WEFT_RETURNS_BY_JUMP int wait_long(weft_future_t* future) noexcept {
-  wait_anywhere([future] { return weft_future_wait(future); });
-  return ABT_SUCCESS;
-}
-
 void call_back(void** values, void* function) { reinterpret_cast<void (*)(void**)>(function)(values); }
 
 }  // namespace
@@ -48,7 +43,9 @@ int ABT_future_free(ABT_future* future) {
 int ABT_future_wait(ABT_future future) {
   if (is_null(future)) return ABT_ERR_INV_FUTURE;
   if (is_refused()) return ABT_ERR_FUTURE;
-  return weft_future_is_ready(future_of(future)) ? ABT_SUCCESS : wait_long(future_of(future));
+  if (in_ult()) return weft_future_wait(future_of(future));
+  wait_anywhere([&] { return weft_future_wait(future_of(future)); });
+  return ABT_SUCCESS;
 }
 
 int ABT_future_test(ABT_future future, ABT_bool* is_ready) {

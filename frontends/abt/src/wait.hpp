@@ -4,7 +4,6 @@
 #include <atomic>
 #include <ctime>
 
-#include "arch/context.hpp"  // WEFT_RETURNS_BY_JUMP
 #include "front/front.hpp"
 #include "handle.hpp"
 #include "weft/weft.h"

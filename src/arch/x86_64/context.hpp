@@ -170,8 +170,9 @@ inline void context_divert(void* frame) noexcept {
 // ULT has called it from. Where the two are different places, as a channel's sender and receiver are, that costs some 20 cycles; a
 // jump is predicted by where it went before. A ULT that waits for the first time comes back through all that lies between the
 // switch and the program, each with a wrong guess. It is for functions that switch, and for all of them up to the program: the place
-// that was expected stays on the processor's list, and a return behind a jump finds that. So what need not wait after all is told
-// before, in a function that returns as others do, and calls the one that waits last.
+// that was expected stays on the processor's list, and a return behind a jump finds that. So who need not wait after all, or goes straight
+// over to a ULT that most often waits in the same place, is told apart before, in a function that returns as others do, and whose last call
+// is to one that comes back in the one way or the other: leaves_far() in sync/wait_queue.hpp.
 #define WEFT_RETURNS_BY_JUMP __attribute__((function_return("thunk-extern")))
 
 }  // namespace weft::rt
