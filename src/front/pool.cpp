@@ -43,8 +43,7 @@ bool pool_is_own(weft_pool_t handle) {
 weft_pool_t pool_create_fifo(weft_access_t access) { return to_handle(pool_create_hosted(access)); }
 
 void pool_share(weft_pool_t handle) {
-  Worker* owner = from_handle(handle)->lane_owner;
-  if (owner != nullptr && !owner->lane.is_listed()) lane_list(owner->lane, weft_yield);
+  lane_list(*from_handle(handle), weft_yield);
 }
 
 size_t pool_blocked(weft_pool_t handle) {

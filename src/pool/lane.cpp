@@ -381,11 +381,15 @@ Unit* Lane::pop_shared() noexcept {
   return unit;
 }
 
-void lane_list(Lane& lane, void (*yield)()) noexcept {
-  Worker* const owner = lane.lane_owner;
-  lane.listing.store(true, std::memory_order_seq_cst);
-  // Acquire, pairs with the release in make_listed().
-  while (!lane.listed.load(std::memory_order_acquire)) {
+void lane_list(const Pool& pool, void (*yield)()) noexcept {
+  for (;;) {
+    // It may have left that lane meanwhile, whose worker may have begun anew, with other pools.
+    Worker* const owner = pool.lane_owner;
+    if (owner == nullptr) return;
+    Lane& lane = owner->lane;
+    // Acquire, pairs with the release in make_listed().
+    if (lane.listed.load(std::memory_order_acquire)) return;
+    lane.listing.store(true, std::memory_order_seq_cst);
     Worker* mine = section_enter();
     const WorkerState state = owner->state.load(std::memory_order_acquire);
     if (mine == owner || state == WorkerState::kNew || state == WorkerState::kStopped) {

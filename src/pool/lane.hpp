@@ -347,7 +347,7 @@ struct Lane final : Pool {
 };
 
 // Makes a lane listed, and returns when it is. `yield` is called in between. Guard down.
-void lane_list(Lane& lane, void (*yield)()) noexcept;
+void lane_list(const Pool& pool, void (*yield)()) noexcept;
 
 // The function of a unit that is made from a fork.
 void fork_unit_main(void* fork) noexcept;
