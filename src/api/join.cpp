@@ -81,10 +81,16 @@ bool claim_allowed(const Unit* unit, const Pool* pool) noexcept {
   return tasklet ? run_claimed_tasklet(worker, self, unit) : run_claimed_ult(worker, self, unit);
 }
 
+// A scheduler may have come by while the child was away, and wait for the joiner, which goes on past its pool.
+[[gnu::always_inline]] inline void joiner_goes_on(Worker* worker, const Unit* self) noexcept {
+  if (self->host->stack != nullptr) goes_on(worker, self);
+}
+
 // It has ended. A child that was told to go elsewhere, or whose pool has become others' too, is homed.
 [[gnu::always_inline]] inline Worker* end_claimed(Worker* worker, Unit* self, Unit* unit, bool tasklet) noexcept {
   if (!tasklet && __builtin_expect(unit->homed.load(std::memory_order_relaxed), 0)) worker = go_home(worker, self);
   unit_transition(unit, UnitState::kTerminated);
+  if (!tasklet) joiner_goes_on(worker, self);
   return worker;
 }
 
@@ -129,6 +135,7 @@ bool claim_from_pool(Worker* worker, const Unit* self, Unit* unit) noexcept {
     return nobody == kJoinDone ? WEFT_OK : WEFT_ERR_JOINED;
   }
   worker = waiter_wait(worker, waiter);
+  if (waiter.unit != nullptr) goes_on(worker, waiter.unit);  // past its pool, perhaps: waiter_wake_joiner()
   return WEFT_OK;
 }
 
@@ -148,8 +155,11 @@ template <class Null>
   const uint32_t more = (unit_attributes(unit) & kMore) | unit->marked.load(std::memory_order_relaxed);
   if (__builtin_expect(more != 0, 0)) {
     worker = end_with_more(worker, self, unit);
-  } else if constexpr (kDebugBuild) {
-    unit_transition(unit, UnitState::kTerminated);  // for a moment in which nobody looks
+  } else {
+    // For a moment in which nobody looks, but a scheduler that is woken.
+    const bool tells = !tasklet && self->pool.load(std::memory_order_relaxed) != worker->home();
+    if (kDebugBuild || __builtin_expect(tells, 0)) unit_transition(unit, UnitState::kTerminated);
+    if (__builtin_expect(tells, 0)) joiner_goes_on(worker, self);
   }
   recycle_plain_unit(worker, unit);
   *handle = null;

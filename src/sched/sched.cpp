@@ -256,9 +256,11 @@ namespace {
 
 // Ready or fresh ones that are in no pool are on their way there, or somebody has popped them to run them. The
 // walk over all units is what keeps waiting free of counting; it is made only by schedulers that shall finish.
+struct Joiners;
 struct Search {
   const Pool* pool;
   WaitsFor whom;
+  Joiners* joiners;
   bool found = false;
 };
 
@@ -267,20 +269,52 @@ bool is_there_by_chance(const Unit* unit) noexcept {
   return !unit_is(unit, flag::kFront) && !unit->homed.load(std::memory_order_relaxed);
 }
 
+// Front-ends' units of the pool that are said to run, by their hosts. One that joins a unit on its own stack is among them all that time, and
+// goes on where it is at home once that one has ended.
+struct Joiners {
+  static constexpr unsigned kMost = 64;
+  const Unit* units[kMost];
+  unsigned count = 0;
+  bool found = false;  // one that is below another one
+
+  void add(const Unit* unit) noexcept {
+    if (count < kMost) units[count++] = unit;
+  }
+};
+
+bool has_joiners_below(Joiners& joiners) noexcept {
+  unit_for_each(
+      [](Unit* unit, void* arg) {
+        auto* joiners = static_cast<Joiners*>(arg);
+        const UnitState state = unit_state(unit);
+        if (state == UnitState::kFree || state == UnitState::kFresh || state >= UnitState::kTerminated) return;
+        const Unit* host = unit->host;
+        const bool on_top = state != UnitState::kRunning;  // of its stack: else it may be in between
+        const auto below = [=](const Unit* joiner) {
+          return joiner != unit && joiner->host == host && (joiner == host || (on_top && unit != host));
+        };
+        joiners->found = joiners->found || std::any_of(joiners->units, joiners->units + joiners->count, below);
+      },
+      &joiners);
+  return joiners.found;
+}
+
 bool has_waiting_units(const Pool* pool, WaitsFor whom) noexcept {
-  Search search{pool, whom};
+  Joiners joiners;
+  Search search{pool, whom, &joiners};
   unit_for_each(
       [](Unit* unit, void* arg) {
         auto* search = static_cast<Search*>(arg);
         if (unit->pool.load(std::memory_order_relaxed) != search->pool) return;
         const UnitState state = unit_state(unit);
+        if (state == UnitState::kRunning && unit_is(unit, flag::kFront)) search->joiners->add(unit);
         if (state == UnitState::kRunning || state == UnitState::kFree || state >= UnitState::kTerminated) return;
         if (required_pool(unit) != search->pool) return;  // it goes on elsewhere
         if (search->whom == WaitsFor::kItsOwn && is_there_by_chance(unit)) return;
         search->found = true;
       },
       &search);
-  return search.found;
+  return search.found || (joiners.count > 0 && has_joiners_below(joiners));
 }
 
 }  // namespace

@@ -672,4 +672,110 @@ TEST_F(AbtSched, Config) {
   EXPECT_TRUE(abt_fails(ABT_ERR_INV_SCHED_CONFIG, ABT_sched_config_set(config, 1, ABT_SCHED_CONFIG_INT, &a)));
 }
 
+// A stacked scheduler of that pool, which ends when nothing of it is left.
+void stack_on(ABT_pool pool, ABT_pool on) {
+  ABT_sched_config config;
+  ABT_sched sched;
+  EXPECT_TRUE(abt_ok(ABT_sched_config_create(&config, ABT_sched_config_automatic, 1, ABT_sched_config_var_end)));
+  EXPECT_TRUE(abt_ok(ABT_sched_create_basic(ABT_SCHED_BASIC, 1, &pool, config, &sched)));
+  EXPECT_TRUE(abt_ok(ABT_sched_config_free(&config)));
+  EXPECT_TRUE(abt_ok(ABT_pool_add_sched(on, sched)));
+}
+
+// Its last unit waits for another one's end, and goes on in that one's place, past its pool: nobody pushes there any more.
+TEST_F(AbtSched, AStackedOneEndsThoughItsLastUnitWentOnPastItsPool) {
+  for (const int yields : {0, 2}) {
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create(ABT_SCHED_NULL, &xstream)));
+    const ABT_pool outer = main_pool_of(xstream);
+    ABT_pool inner;
+    ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &inner)));
+    AbtCall child([] {
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    });
+    AbtCall joins([&] {
+      ABT_thread other = child.thread(outer);
+      for (int i = 0; i < yields; ++i) EXPECT_TRUE(abt_ok(ABT_self_yield()));  // else it is run on this one's stack
+      EXPECT_TRUE(abt_ok(ABT_thread_free(&other)));
+      EXPECT_TRUE(abt_ok(ABT_self_yield()));
+      other = child.thread(outer);
+      for (int i = 0; i < yields; ++i) EXPECT_TRUE(abt_ok(ABT_self_yield()));
+      EXPECT_TRUE(abt_ok(ABT_thread_free(&other)));
+    });
+    ABT_thread thread = joins.thread(inner);
+    stack_on(inner, outer);
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_join(xstream)));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+    EXPECT_TRUE(abt_ok(ABT_pool_free(&inner)));
+  }
+}
+
+// The child has gone to another ES with the stack of the joiner, which goes on at home once it has ended.
+TEST_F(AbtSched, AnEsWaitsForAUnitBelowTheOneThatItJoins) {
+  ABT_xstream xstreams[2];
+  for (ABT_xstream& each : xstreams) ASSERT_TRUE(abt_ok(ABT_xstream_create(ABT_SCHED_NULL, &each)));
+  const ABT_pool here = main_pool_of(xstreams[0]), there = main_pool_of(xstreams[1]);
+  ABT_eventual gate;
+  ASSERT_TRUE(abt_ok(ABT_eventual_create(0, &gate)));
+  std::atomic<bool> waits = false, joined = false;
+  AbtCall child([&] {
+    ABT_thread self;
+    EXPECT_TRUE(abt_ok(ABT_self_get_thread(&self)));
+    EXPECT_TRUE(abt_ok(ABT_thread_migrate_to_pool(self, there)));
+    EXPECT_TRUE(abt_ok(ABT_self_yield()));
+    waits = true;
+    EXPECT_TRUE(abt_ok(ABT_eventual_wait(gate, nullptr)));
+  });
+  AbtCall joiner([&] {
+    ABT_thread thread = child.thread(here);
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+    joined = true;
+  });
+  ABT_thread thread = joiner.thread(here);
+  ASSERT_TRUE(wait_until([&] { return waits.load(); }));
+  std::thread sets([&] {
+    usleep(20'000);
+    EXPECT_TRUE(abt_ok(ABT_eventual_set(gate, nullptr, 0)));
+  });
+  EXPECT_TRUE(abt_ok(ABT_xstream_join(xstreams[0])));
+  EXPECT_TRUE(joined);
+  sets.join();
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  for (ABT_xstream& each : xstreams) EXPECT_TRUE(abt_ok(ABT_xstream_free(&each)));
+  EXPECT_TRUE(abt_ok(ABT_eventual_free(&gate)));
+}
+
+// An ES has the pool to itself until a thread pops, and may end just then, and its record serve another pool.
+TEST_F(AbtSched, APoolIsPoppedFromOutsideWhileItsEsComesAndGoes) {
+  ABT_pool pool, other;
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_FIFO, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &pool)));
+  ASSERT_TRUE(abt_ok(ABT_pool_create_basic(ABT_POOL_RANDWS, ABT_POOL_ACCESS_MPMC, ABT_FALSE, &other)));
+  std::atomic<bool> stop = false;
+  std::atomic<long> pops = 0;
+  std::thread popper([&] {
+    while (!stop) {
+      ABT_thread thread = ABT_THREAD_NULL;
+      EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(pool, &thread)));
+      EXPECT_EQ(thread, ABT_THREAD_NULL);
+      ++pops;
+      usleep(10);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    ABT_xstream xstream;
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, &pool, ABT_SCHED_CONFIG_NULL, &xstream)));
+    if (i % 2 != 0) usleep(20);
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+    ASSERT_TRUE(abt_ok(ABT_xstream_create_basic(ABT_SCHED_BASIC, 1, &other, ABT_SCHED_CONFIG_NULL, &xstream)));
+    const long before = pops;
+    EXPECT_TRUE(wait_until([&] { return pops != before; }));
+    EXPECT_TRUE(abt_ok(ABT_xstream_free(&xstream)));
+  }
+  stop = true;
+  popper.join();
+  EXPECT_TRUE(abt_ok(ABT_pool_free(&pool)));
+  EXPECT_TRUE(abt_ok(ABT_pool_free(&other)));
+}
+
 }  // namespace
