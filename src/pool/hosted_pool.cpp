@@ -64,6 +64,11 @@ void HostedPool::forget_units() noexcept {
   list_.forget_units();
 }
 
+void HostedPool::list_stopped(Worker* owner) noexcept {
+  const std::scoped_lock hold(list_.lock());  // so it stays there meanwhile
+  if (lane_owner == owner) owner->lane.list_stopped(owner);
+}
+
 bool HostedPool::settle(Worker* worker) noexcept {
   if (schedulers.load(std::memory_order_acquire) != 1) return false;
   const std::scoped_lock hold(list_.lock());

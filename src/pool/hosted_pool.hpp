@@ -28,6 +28,7 @@ class HostedPool final : public Pool {
   bool try_remove(Worker* worker, Unit* unit) override;
   void for_each(void (*f)(weft_unit_t, void*), void* arg) override;
   void forget_units() noexcept override;
+  void list_stopped(Worker* owner) noexcept override;
   bool settle(Worker* worker) noexcept override;
   void unsettle(Worker* worker) noexcept override;
 

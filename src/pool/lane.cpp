@@ -169,6 +169,18 @@ void Lane::for_each(void (*f)(weft_unit_t, void*), void* arg) {
 
 void Lane::make_listed(Worker* owner) noexcept {
   lock.lock();
+  list_all(owner);
+  lock.unlock();
+}
+
+// Who starts that worker, or gives it another scheduler, takes the lock as well.
+void Lane::list_stopped(Worker* owner) noexcept {
+  lock.lock();
+  if (owner->state.load(std::memory_order_acquire) == WorkerState::kStopped) list_all(owner);
+  lock.unlock();
+}
+
+void Lane::list_all(Worker* owner) noexcept {
   if (!is_listed()) {
     // What was in the ring comes first: it was there first, but for what others have put into the inbox since.
     while (Unit* unit = pop_private()) list(unit);
@@ -183,7 +195,6 @@ void Lane::make_listed(Worker* owner) noexcept {
     listed.store(true, std::memory_order_release);
   }
   listing.store(false, std::memory_order_relaxed);
-  lock.unlock();
 }
 
 Unit* Lane::take_any() noexcept {
@@ -381,7 +392,7 @@ Unit* Lane::pop_shared() noexcept {
   return unit;
 }
 
-void lane_list(const Pool& pool, void (*yield)()) noexcept {
+void lane_list(Pool& pool, void (*yield)()) noexcept {
   for (;;) {
     // It may have left that lane meanwhile, whose worker may have begun anew, with other pools.
     Worker* const owner = pool.lane_owner;
@@ -392,8 +403,12 @@ void lane_list(const Pool& pool, void (*yield)()) noexcept {
     lane.listing.store(true, std::memory_order_seq_cst);
     Worker* mine = section_enter();
     const WorkerState state = owner->state.load(std::memory_order_acquire);
-    if (mine == owner || state == WorkerState::kNew || state == WorkerState::kStopped) {
+    if (mine == owner) {
       lane.make_listed(owner);
+    } else if (state == WorkerState::kStopped) {
+      pool.list_stopped(owner);
+    } else if (state == WorkerState::kNew) {
+      // its creator's, who is about to start it
     } else if (Klt* victim = take_begin(owner)) {
       lane.make_listed(owner);
       take_retract(owner, victim);

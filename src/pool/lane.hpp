@@ -64,6 +64,7 @@ struct Lane final : Pool {
   bool try_claim(Worker* worker, Unit* unit) override;
   bool try_remove(Worker* worker, Unit* unit) override;
   void for_each(void (*f)(weft_unit_t, void*), void* arg) override;  // owner, or listed
+  void list_stopped(Worker* owner) noexcept override;
   void forget_units() noexcept override;  // forks are left where they are
 
   // ---- owner, guard up (or a taker)
@@ -340,6 +341,7 @@ struct Lane final : Pool {
   // Takes all of them out, and leaves that value. f(unit) for each, oldest first; it is ready.
   template <class F>
   void take_woken(uint64_t leave, F&& f) noexcept;
+  void list_all(Worker* owner) noexcept;  // under the lock
   void grow() noexcept;
   void unmap_slots() noexcept;
   void unmap_forks() noexcept;
@@ -347,7 +349,7 @@ struct Lane final : Pool {
 };
 
 // Makes a lane listed, and returns when it is. `yield` is called in between. Guard down.
-void lane_list(const Pool& pool, void (*yield)()) noexcept;
+void lane_list(Pool& pool, void (*yield)()) noexcept;
 
 // The function of a unit that is made from a fork.
 void fork_unit_main(void* fork) noexcept;

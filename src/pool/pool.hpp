@@ -54,6 +54,8 @@ struct Pool {
     Worker* before = on ? nullptr : worker;
     first_of.compare_exchange_strong(before, on ? worker : nullptr, std::memory_order_acq_rel);
   }
+  // Of one that is that worker's lane, or lives there: makes the lane listed (lane.hpp), if the worker has stopped. Any thread.
+  virtual void list_stopped(Worker*) noexcept {}
   // In a forked child: what was in it stayed behind in the parent.
   virtual void forget_units() noexcept {}
 

@@ -1,5 +1,6 @@
 // main_sched.cpp: the loop round a worker's main scheduler: replacing it, stopping.
 #include <algorithm>
+#include <mutex>
 
 #include "arch/pause.hpp"
 #include "klt/guard.hpp"
@@ -97,7 +98,10 @@ void set_main_sched(Worker* worker, Sched* sched) noexcept {
   worker->home_pool.store(home, std::memory_order_relaxed);
   const bool in_lane = home == &worker->lane || (sched->patient && home->settle(worker));
   if (in_lane) worker->lane.allow_woken();
-  worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
+  {
+    const std::scoped_lock hold(worker->lane.lock);  // of one that has stopped: Lane::list_stopped()
+    worker->ring = in_lane && !worker->lane.is_listed() ? &worker->lane : nullptr;
+  }
   worker->ring_first = ring_may_come_first(sched) && in_lane;
   set_parent(worker, worker->parent, worker->parent_stack);
   worker->lane.open_forks(home == &worker->lane);

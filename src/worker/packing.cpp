@@ -1,6 +1,8 @@
 // packing.cpp: the numbers are the steps of README.md, "Suspended".
 #include "worker/packing.hpp"
 
+#include <mutex>
+
 #include "klt/time_slice.hpp"
 #include "worker/runtime.hpp"
 
@@ -88,7 +90,10 @@ void note_suspension(Worker* worker) noexcept {
   worker->parked = is_suspended(worker);
   const bool home_in_lane = worker->home()->lane_owner == worker;
   worker->ring_first = !worker->parked && ring_may_come_first(worker->sched) && home_in_lane;
-  worker->direct = !worker->parked && worker->parent == nullptr && worker->ring != nullptr;
+  {
+    const std::scoped_lock hold(worker->lane.lock);  // of one that has stopped: Lane::list_stopped()
+    worker->direct = !worker->parked && worker->parent == nullptr && worker->ring != nullptr;
+  }
   worker->swept_tail = worker->lane.ring_head.load(std::memory_order_relaxed);
 }
 

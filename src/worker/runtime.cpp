@@ -2,6 +2,7 @@
 #include "worker/runtime.hpp"
 #include "worker/spare_maker.hpp"
 
+#include <mutex>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -429,7 +430,10 @@ int worker_start(Worker* worker, Klt* klt) noexcept {
   worker->stopped.store(0, std::memory_order_relaxed);
   worker->joiners.store(nullptr, std::memory_order_relaxed);
   worker->left = {nullptr, nullptr, nullptr};
-  worker->state.store(WorkerState::kActive, std::memory_order_seq_cst);  // see block_worker_starts()
+  {
+    const std::scoped_lock hold(worker->lane.lock);  // see Lane::list_stopped()
+    worker->state.store(WorkerState::kActive, std::memory_order_seq_cst);  // see block_worker_starts()
+  }
   runtime.active.fetch_add(1, std::memory_order_relaxed);
   hand_to(worker, klt);
   block_worker_starts(worker);  // afterwards: a scout that finds nobody who carries it rests
