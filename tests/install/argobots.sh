@@ -21,6 +21,12 @@ check "$SCRATCH/hello_abt"
 LD_LIBRARY_PATH=$tree/$LIBDIR check "$SCRATCH/hello_abt_plain"
 LD_LIBRARY_PATH=$tree/$LIBDIR/weft/omp check "$SCRATCH/hello_abt_plain"
 
+# abt.h is Argobots' one file: BOLT takes it alone.
+mkdir "$SCRATCH/alone"
+ln -s "$tree/include/abt.h" "$SCRATCH/alone/"
+"$CC" -std=c11 -O2 "$source/own_mutex.c" -I"$SCRATCH/alone" "-L$tree/$LIBDIR" -labt "-Wl,-rpath,$tree/$LIBDIR" -o "$SCRATCH/own_mutex_alone"
+check "$SCRATCH/own_mutex_alone"
+
 # Mutexes in the program's own code: however it is compiled and linked, and on a library that knows nothing of them.
 mkdir "$SCRATCH/other"
 "$CC" -shared -fPIC -Wl,-soname,libabt.so.1 "$source/other_library.c" -o "$SCRATCH/other/libabt.so.1"
