@@ -141,6 +141,8 @@ WEFT_API UnitView view(weft_unit_t unit);
 WEFT_API void set_arg(weft_unit_t unit, void* arg);  // also of what it will run with
 WEFT_API void set_home(weft_unit_t unit, weft_pool_t pool);
 // The hooks of a unit that had none. Whoever is first: false: it has some.
+// How many ids have been given to units so far: the next one has the next number.
+WEFT_API uint64_t unit_ids_given();
 WEFT_API bool set_hooks(weft_unit_t unit, FrontHooks* hooks);
 inline FrontHooks* hooks(weft_unit_t unit) noexcept {
   return __atomic_load_n(&part(unit)->hooks, __ATOMIC_ACQUIRE);  // pairs with the release in set_hooks()

@@ -196,6 +196,8 @@ int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const
   return error;
 }
 
+uint64_t unit_ids_given() { return rt::unit_ids_given(); }
+
 void unit_discard(weft_unit_t handle) {
   Unit* unit = from_handle(handle);
   __atomic_store_n(&unit->cold.front.hooks, nullptr, __ATOMIC_RELAXED);

@@ -60,6 +60,8 @@ uint64_t unit_id(Unit* unit) noexcept {
   return unit->cold.id.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
 }
 
+uint64_t unit_ids_given() noexcept { return last_id.load(std::memory_order_relaxed); }
+
 const char* unit_name(const Unit* unit) noexcept {
   return unit_is(unit, flag::kNamed) ? unit->cold.name : "";
 }

@@ -317,6 +317,7 @@ void unit_release_more(Unit* unit) noexcept;
 
 // Given at the first question; never 0. Async-signal-safe.
 uint64_t unit_id(Unit* unit) noexcept;
+uint64_t unit_ids_given() noexcept;
 const char* unit_name(const Unit* unit) noexcept;
 
 // Calls f(unit) for every descriptor that is not free. For finalise and dumps: the runtime is quiet,

@@ -146,4 +146,22 @@ TEST(AbtInit, TakesNoMoreMemoryEachTimeBesideWeft) {
   EXPECT_TRUE(ok(weft_finalize()));
 }
 
+// As Argobots', which begin anew with each start; whoever asks first has the first one.
+TEST(AbtInit, IdsOfUnitsBeginWithZero) {
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(abt_ok(ABT_init(0, nullptr)));
+    ABT_unit_id id = 99;
+    EXPECT_TRUE(abt_ok(ABT_self_get_thread_id(&id)));
+    EXPECT_EQ(id, 0u);
+    in_abt_ult([] {
+      ABT_unit_id id = 99;
+      EXPECT_TRUE(abt_ok(ABT_self_get_thread_id(&id)));
+      EXPECT_EQ(id, 1u);
+    });
+    EXPECT_TRUE(abt_ok(ABT_self_get_thread_id(&id)));
+    EXPECT_EQ(id, 0u);
+    ASSERT_TRUE(abt_ok(ABT_finalize()));
+  }
+}
+
 }  // namespace

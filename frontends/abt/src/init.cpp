@@ -52,6 +52,7 @@ int start() noexcept {
   restart_pool_ids();
   forget_stack_dump();
   if (const int error = front::initialize(&options); error != WEFT_OK) return from_core(error);
+  state.ids_before = front::unit_ids_given();
   front::units_make_ahead(kUnitsAhead);
   int error = set_places(std::exchange(state.environment.affinity, nullptr));
   if (error == ABT_SUCCESS) error = start_primary();

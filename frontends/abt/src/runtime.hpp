@@ -12,6 +12,7 @@ struct State {
   std::atomic<int> initialized{0};  // ABT_init() less ABT_finalize(); written under the lock of init.cpp
   // constant while initialised
   Environment environment;
+  uint64_t ids_before = 0;  // that units had before ABT_init()
 };
 extern State state;
 

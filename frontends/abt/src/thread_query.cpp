@@ -130,7 +130,10 @@ int ABT_thread_get_stack(ABT_thread thread, void** stackaddr, size_t* stacksize)
 
 int ABT_thread_get_id(ABT_thread thread, ABT_unit_id* thread_id) {
   if (is_null(thread)) return ABT_ERR_INV_THREAD;
-  *thread_id = weft_unit_id(core(thread));
+  // From 0 on, as Argobots gives them: programs ask whether one is 0. The core's begin with 1.
+  const uint64_t id = weft_unit_id(core(thread));
+  const uint64_t before = id > state.ids_before ? state.ids_before : 0;  // else it is of one that others have made before
+  *thread_id = id != 0 ? id - 1 - before : 0;
   return ABT_SUCCESS;
 }
 
