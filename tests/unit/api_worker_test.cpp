@@ -101,16 +101,23 @@ TEST_P(ApiWorker, JoinersAreSuspended) {
   std::vector<weft_unit_t> joiners;
   for (int i = 0; i < 4; ++i) joiners.push_back(join.ult());
   std::thread klt([&] { EXPECT_TRUE(ok(weft_worker_join(side.worker))); });
-  on_klt([&] {  // this thread may be what carries worker 0
+  std::atomic<bool> done = false;
+  std::atomic<long> turns = 0;
+  std::thread watches([&] {  // this thread may be what carries worker 0
     for (weft_unit_t joiner : joiners) {
       while (weft_unit_state(joiner) != WEFT_UNIT_BLOCKED) std::this_thread::yield();
     }
+    // Main may be about to leave for one that it has seen ready, and that another worker has run since.
+    for (const long seen = turns; turns < seen + 2;) std::this_thread::yield();
     const uint64_t before = switches_of_all();
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     EXPECT_EQ(switches_of_all(), before);
     for (weft_unit_t joiner : joiners) EXPECT_EQ(weft_unit_state(joiner), WEFT_UNIT_BLOCKED);
     go = true;
+    done = true;
   });
+  for (; !done; ++turns) weft_yield();
+  watches.join();
   EXPECT_TRUE(ok(weft_free_many(joiners.size(), joiners.data())));
   klt.join();
   EXPECT_TRUE(ok(weft_free(&kept)));
