@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kMapHuge2M = 21 << MAP_HUGE_SHIFT;  // MAP_HUGE_2MB of <linux/mman.h>
 
-constexpr int kProtection = PROT_READ | PROT_WRITE;
 constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS;
 
 // Whether fallbacks are still to be told: written by huge_pages_setup(), before there are other threads.
@@ -54,8 +53,8 @@ bool kernel_gives_transparent() noexcept try {
 }
 
 // The kernel promises the pages here, so that touching them cannot fail for want of them.
-void* map_explicit(size_t bytes) noexcept {
-  return mmap(nullptr, bytes, kProtection, kPrivate | MAP_HUGETLB | kMapHuge2M, -1, 0);
+void* map_explicit(size_t bytes, int protection) noexcept {
+  return mmap(nullptr, bytes, protection, kPrivate | MAP_HUGETLB | kMapHuge2M, -1, 0);
 }
 
 void tell_pool_is_empty(size_t bytes, int error) noexcept {
@@ -66,10 +65,10 @@ void tell_pool_is_empty(size_t bytes, int error) noexcept {
 }
 
 // A larger piece, cut to the aligned part.
-char* map_aligned(size_t bytes) noexcept {
+char* map_aligned(size_t bytes, int protection) noexcept {
   // NORESERVE: address space for stacks, most of which are never used.
   void* memory =
-      mmap(nullptr, bytes + kHugePage, kProtection, kPrivate | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, bytes + kHugePage, protection, kPrivate | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* const low = static_cast<char*>(memory);
   const size_t before = -reinterpret_cast<uintptr_t>(low) & (kHugePage - 1);
@@ -85,7 +84,7 @@ PageKind huge_pages_setup(PageKind wish) noexcept {
   if (wish == PageKind::kOrdinary) return wish;
   transparent_possible = kernel_gives_transparent();
   if (wish == PageKind::kExplicit) {
-    void* one = map_explicit(kHugePage);
+    void* one = map_explicit(kHugePage, PROT_READ | PROT_WRITE);
     if (one != MAP_FAILED) {
       munmap(one, kHugePage);
       return wish;
@@ -100,13 +99,13 @@ PageKind huge_pages_setup(PageKind wish) noexcept {
   return PageKind::kOrdinary;
 }
 
-char* huge_pages_map(size_t bytes, PageKind kind) noexcept {
+char* huge_pages_map(size_t bytes, PageKind kind, int protection) noexcept {
   if (kind == PageKind::kExplicit) {
-    void* memory = map_explicit(bytes);
+    void* memory = map_explicit(bytes, protection);
     if (memory != MAP_FAILED) return static_cast<char*>(memory);
     tell_pool_is_empty(bytes, errno);
   }
-  char* memory = map_aligned(bytes);
+  char* memory = map_aligned(bytes, protection);
   if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);  // refused: ordinary pages then
   return memory;
 }

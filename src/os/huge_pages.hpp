@@ -24,7 +24,7 @@ inline constexpr size_t round_to_huge_page(size_t bytes) noexcept {
 PageKind huge_pages_setup(PageKind wish) noexcept;
 
 // Memory that starts at a multiple of kHugePage. Where the pool is used up it is of the next lesser kind, which is
-// told once. Null: out of memory. Preconditions: kind is not kOrdinary; bytes is a multiple of kHugePage.
-char* huge_pages_map(size_t bytes, PageKind kind) noexcept;
+// told once. protection: mmap()'s. Null: out of memory. Preconditions: kind is not kOrdinary; bytes is a multiple of kHugePage.
+char* huge_pages_map(size_t bytes, PageKind kind, int protection) noexcept;
 
 }  // namespace weft::rt

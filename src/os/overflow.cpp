@@ -23,6 +23,7 @@
 #include "unit/stack.hpp"
 #include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
+#include "worker/stack_fault.hpp"
 #include "worker/worker.hpp"
 
 namespace weft::rt {
@@ -241,6 +242,7 @@ __attribute__((no_sanitize("address"))) void move_to_programs_stack(const siginf
 // and one that is to run where the fault was sees the stack pointer there: collectors take it for the thread's.
 void handle(int signal, siginfo_t* info, void* context) noexcept {
   if (info->si_code == SI_USER && lender_takes(*info)) return;  // sent to the process: the kernel asks the main thread first
+  if (signal == SIGSEGV && stack_fault_is_code(*info, *static_cast<const ucontext_t*>(context))) return;
   const Place place = place_of_programs(signal);
   if (klt_register_valid() && info->si_code > 0) {
     const Running running = what_runs(klt_self());

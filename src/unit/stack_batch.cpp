@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/spin_lock.hpp"
+#include "unit/stack_code.hpp"
 #include "unit/stack_map.hpp"
 
 namespace weft::rt {
@@ -70,7 +71,7 @@ bool map_huge(StackBatch& batch) noexcept {
   batch.full = ~uint64_t{0} >> (64 - stacks);
   batch.huge = true;
   batch.canaries = stack_options().guard != GuardKind::kNone && (!large || kind == PageKind::kExplicit);
-  batch.base = huge_pages_map(batch.bytes, kind);
+  batch.base = huge_pages_map(batch.bytes, kind, stack_protection());
   return batch.base != nullptr;
 }
 

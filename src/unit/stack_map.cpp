@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "os/numa.hpp"
 #include "unit/stack_batch.hpp"
+#include "unit/stack_code.hpp"
 #include "unit/stack_other.hpp"
 
 namespace weft::rt {
@@ -56,9 +57,10 @@ void stack_setup(const StackOptions& options) noexcept {
   const size_t size = round_to_page(options.default_size);
   GuardKind guard = options.guard;
   if (guard == GuardKind::kMadvise && !kernel_has_guards()) guard = GuardKind::kMprotect;
+  const bool code = stack_code_setup();
   // What an earlier initialise has left is of another kind.
   if (size != options_now.default_size || guard != options_now.guard ||
-      options.watermark != options_now.watermark || options.pages != options_now.pages) {
+      options.watermark != options_now.watermark || options.pages != options_now.pages || code) {
     stack_release_all();
   }
   options_now = {size, guard, options.watermark, options.pages};
@@ -68,7 +70,7 @@ const StackOptions& stack_options() noexcept { return options_now; }
 
 char* stack_memory_map(size_t bytes) noexcept {
   // NORESERVE: a million stacks are more address space than most machines would promise memory for.
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+  void* memory = mmap(nullptr, bytes, stack_protection(),
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   madvise(memory, bytes, MADV_NOHUGEPAGE);  // a kernel without huge pages refuses; that is fine

@@ -77,7 +77,7 @@ Unit* pop_chunk(unsigned node) noexcept {
 Slab* add_slab() noexcept {
   const bool huge = pages != PageKind::kOrdinary;
   const size_t bytes = huge ? kHugePage : kSlabBytes;
-  void* memory = huge ? huge_pages_map(bytes, pages)
+  void* memory = huge ? huge_pages_map(bytes, pages, PROT_READ | PROT_WRITE)
                       : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == nullptr || memory == MAP_FAILED) return nullptr;
   san::pointers_begin(memory, bytes);

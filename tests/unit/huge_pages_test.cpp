@@ -3,6 +3,7 @@
 #include "os/huge_pages.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -93,8 +94,8 @@ TEST(HugePages, APoolThatRunsOutIsToldOnce) {
   const bool told_already = free_in_pool() == 0;
   const size_t too_much = (free_in_pool() + 64) * kHugePage;
   testing::internal::CaptureStderr();
-  char* first = huge_pages_map(too_much, PageKind::kExplicit);
-  char* second = huge_pages_map(too_much, PageKind::kExplicit);
+  char* first = huge_pages_map(too_much, PageKind::kExplicit, PROT_READ | PROT_WRITE);
+  char* second = huge_pages_map(too_much, PageKind::kExplicit, PROT_READ | PROT_WRITE);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), told_already ? 0 : 1) << said;
   for (char* memory : {first, second}) {
@@ -108,7 +109,7 @@ TEST(HugePages, APoolThatRunsOutIsToldOnce) {
 TEST(HugePages, WhatIsMappedIsHuge) {
   for (const PageKind kind : {PageKind::kTransparent, PageKind::kExplicit}) {
     if (!machine_gives(kind)) continue;  // TransparentOr..., ExplicitOr... look at that
-    char* memory = huge_pages_map(2 * kHugePage, kind);
+    char* memory = huge_pages_map(2 * kHugePage, kind, PROT_READ | PROT_WRITE);
     ASSERT_NE(memory, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % kHugePage, 0u);
     EXPECT_EQ(huge_bytes_at(memory), 0u);
