@@ -89,7 +89,7 @@ void on_stack_of_a_waiting_one(const std::function<void()>& then) {
 }
 
 void by_a_thread(const std::function<void()>& then) {
-  if (!kChildMayStartThreads) return then();
+  if (!kChildMayStartThreads) return in_default_size(then);
   in_ult([&] {
     const Code code(45);
     then();
@@ -177,7 +177,10 @@ TEST_P(StackCode, IsAllowedWhenALibraryIsLoadedThatAsks) {
 }
 
 TEST_P(StackCode, IsAFaultIfNobodyAsks) {
-  const bool asked = run_in_child([] { run_code_here(); }) == 0;
+  const bool asked = run_in_child([] {
+    signal(SIGSEGV, SIG_DFL);
+    run_code_here();
+  }) == 0;
   if (asked) GTEST_SKIP() << "this program has been built with such stacks";
   EXPECT_EQ(with_runtime([] { signal(SIGSEGV, SIG_DFL); }, [] { place().run([] {}); }), -SIGSEGV);
 }
