@@ -56,6 +56,7 @@ struct Identity {
   siginfo_t info;                     // the lender, while in_hand is 0: what is known of that one
   std::atomic<bool> looking{false};   // the lender: its unit is not to be freed
   FutexWord calls{0};                 // anybody: counts by kLenderCall; kLenderEnds
+  std::atomic<uint32_t> caught_up{0};  // a lender of a thread of the program's: the calls that it has seen when it had nothing in hand
   std::atomic<uint32_t> brought{0};   // anybody: how often some have been brought to where its ULT is that it has open
   std::atomic<uint32_t> interruptions{0};  // its ULT: how often a signal of ours has cut a call of its short; see front/call.cpp
   // whoever owns it: the pool, or the unit

@@ -12,6 +12,7 @@
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/overflow.hpp"
+#include "worker/lender_signal.hpp"
 
 using namespace weft::rt;
 
@@ -42,6 +43,11 @@ void note(int signal, Handler handler) noexcept {
   if (is_handler && signal > 0 && signal <= kMostSignals) program_sets_handler(signal);
 }
 
+// What its lender has taken for the main thread by now came while there was a handler; with the default it might end the program.
+void settle(Handler wanted) noexcept {
+  if (wanted == SIG_DFL) lender_catch_up_here();
+}
+
 Handler set_ours(int signal, Handler handler, int flags) noexcept {
   struct sigaction wanted{}, was{};
   wanted.sa_handler = handler;
@@ -64,6 +70,7 @@ Handler set_and_open(int signal, Handler handler) noexcept {
 
 Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
   note(signal, handler);
+  settle(handler);
   return own_action_is_held(signal) && handler != SIG_ERR ? set_ours(signal, handler, flags) : next(signal, handler);
 }
 
@@ -76,7 +83,10 @@ constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NO
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
-  if (wanted != nullptr) note(signal, wanted->sa_handler);
+  if (wanted != nullptr) {
+    note(signal, wanted->sa_handler);
+    settle(wanted->sa_handler);
+  }
   return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : next_sigaction.get()(signal, wanted, was);
 }
 

@@ -497,6 +497,20 @@ void lender_give_back(Identity& identity, uint64_t set) noexcept {
   lender_wait_mask(identity, before);
 }
 
+// It has been called when it looks for calls next, and by then has delivered what it had in hand.
+void lender_catch_up(Identity& identity) noexcept {
+  if (passed.to.load(std::memory_order_relaxed) != &identity || (signal_mask_here() & own_signals_mask()) != 0) return;
+  if (identity.tid != process()) return;  // in a child of vfork()
+  lender_call(identity);
+  const uint32_t call = identity.calls.load(std::memory_order_relaxed);
+  while (static_cast<int32_t>(identity.caught_up.load(std::memory_order_acquire) - call) < 0) cpu_yield();
+}
+
+void lender_catch_up_here() noexcept {
+  Identity* to = passed.to.load(std::memory_order_acquire);
+  if (to != nullptr && to->thread_pointer == thread_pointer()) lender_catch_up(*to);
+}
+
 void lender_settle(Identity& identity) noexcept {
   while (identity.sending.load(std::memory_order_acquire) != 0) cpu_yield();
   while (identity.sent.load(std::memory_order_acquire) != 0 || identity.looking.load(std::memory_order_acquire)) {
@@ -551,8 +565,10 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
   if (!own_signal_has_courier()) lender_serve(identity);
   if (identity.waker != kNoTimer && identity.tid == process()) passed.to.store(&identity, std::memory_order_release);
   for (;;) {
+    const uint32_t calls = identity.calls.load(std::memory_order_acquire);
     deliver_sent(identity);
     if (take_passed(identity)) continue;
+    identity.caught_up.store(calls, std::memory_order_release);
     const uint64_t set = accepted(identity);
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
     if (signal > 0) take_for_process(identity, static_cast<int>(signal), false);

@@ -58,6 +58,11 @@ void lender_wait_mask(Identity& identity, uint64_t mask) noexcept;
 // The caller enters a call that waits for these, or lets them in, though it has blocked them: those that are sent to it are brought, and are
 // pending where the caller is then. 0: it has left it.
 void lender_bring(Identity& identity, uint64_t wanted) noexcept;
+// The caller's, which has been woken for nothing that can be seen. If its lender has taken one meanwhile that is for the caller, the
+// handler has run when this returns.
+void lender_catch_up(Identity& identity) noexcept;
+// The same of the calling thread, whatever it is. Async-signal-safe.
+void lender_catch_up_here() noexcept;
 // The caller's: what its lender has of these, since it has blocked them, becomes pending where the caller is. Guard down.
 void lender_give_back(Identity& identity, uint64_t set) noexcept;
 // The ULT lets go of its identity, or has taken what was in hand: the lender looks again. The same.

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,6 +74,27 @@ static void a_handler_ends_it(void) {
   while (!__atomic_load_n(&handled, __ATOMIC_ACQUIRE)) CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
 }
 
+static void note(int number) {
+  (void)number;
+  __atomic_store_n(&handled, 1, __ATOMIC_RELEASE);
+}
+
+/* Who calls again for a flag that is not set yet would wait for a signal that has come. */
+static void a_handler_has_run_when_a_call_ends(void) {
+  enum { kTimes = 300 };
+  struct epoll_event event;
+  const struct itimerval often = {.it_value = {.tv_usec = 2000}, .it_interval = {.tv_usec = 2000}}, never = {.it_value = {0}};
+  CHECK(signal(SIGALRM, note) != SIG_ERR);
+  CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+  for (int i = 0; i < kTimes; ++i) {
+    handled = 0;
+    CHECK(epoll_wait(set, &event, 1, 60000) == -1 && errno == EINTR);
+    CHECK(__atomic_load_n(&handled, __ATOMIC_ACQUIRE));
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  CHECK(signal(SIGALRM, SIG_DFL) == note);
+}
+
 int main(void) {
   set = epoll_create1(0);
   CHECK(set >= 0);
@@ -80,5 +102,6 @@ int main(void) {
   is_sent(SIGCONT);
   have_children();
   a_handler_ends_it();
+  a_handler_has_run_when_a_call_ends();
   return check_end();
 }
