@@ -218,6 +218,20 @@ template <class Null>
   return otherwise(handle);
 }
 
+// By the general way; what is wrong, and whom a front-end tells of the join, is the other one's business. Guard up; it is lowered.
+template <class Null>
+[[gnu::noinline]] int wait_and_free(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker,
+                                    int (*otherwise)(weft_unit_t*)) noexcept {
+  const bool plain = self != nullptr && !unit_is(unit, flag::kWatched);
+  if (plain && join_slow(worker, unit) == WEFT_OK) {
+    if (!unit_needs_clear(unit) || drop_values(worker, unit)) recycle_unit(worker, unit);
+    *handle = null;
+    return guard_leave_ok(worker);
+  }
+  guard_leave(worker);
+  return otherwise(handle);
+}
+
 template <class Null>
 [[gnu::noinline]] int free_from_pool(weft_unit_t* handle, Null null, Unit* unit, Unit* self, Worker* worker,
                                      int (*otherwise)(weft_unit_t*)) noexcept {
@@ -225,8 +239,7 @@ template <class Null>
     return unit_is(unit, flag::kTasklet) ? run_and_free_tasklet(handle, null, unit, self, worker)
                                          : run_and_free_ult(handle, null, unit, self, worker);
   }
-  guard_leave(worker);
-  return otherwise(handle);
+  return wait_and_free(handle, null, unit, self, worker, otherwise);
 }
 template int free_from_pool(weft_unit_t*, NullHandle, Unit*, Unit*, Worker*, int (*)(weft_unit_t*)) noexcept;
 template int free_from_pool(weft_unit_t*, weft_unit_t, Unit*, Unit*, Worker*, int (*)(weft_unit_t*)) noexcept;
