@@ -96,7 +96,7 @@ int give_stack_now(Worker* worker, Unit* unit, const weft_unit_attr_t& attr, Ide
 void set_own_state(Unit* unit, const weft_unit_attr_t& attr, Identity* identity) noexcept {
   uint8_t owns = 0;
   if (attr.fp_environment == WEFT_FP_OWN) {
-    unit->cold.fp = fp_save();
+    unit->cold.core.fp = fp_save();
     owns |= own::kFp;
   }
   if (identity != nullptr) {
@@ -120,8 +120,8 @@ int create_with(Worker* worker, bool tasklet, weft_fn fn, void* arg, const weft_
     }
   }
   if (attr.name != nullptr) {
-    std::strncpy(unit->cold.name, attr.name, sizeof unit->cold.name - 1);
-    unit->cold.name[sizeof unit->cold.name - 1] = '\0';
+    std::strncpy(unit->cold.core.name, attr.name, sizeof unit->cold.core.name - 1);
+    unit->cold.core.name[sizeof unit->cold.core.name - 1] = '\0';
   }
   if (attr.stack_size != 0) unit->cold.stack_size = attr.stack_size;
   if (attr.preemption != WEFT_PREEMPTION_DEFAULT) unit->cold.preemption = static_cast<uint8_t>(attr.preemption);

@@ -117,6 +117,8 @@ WEFT_API int ult_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_
 WEFT_API int tasklet_create_here(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit, CreateOtherwise otherwise);
 WEFT_API int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const UnitWish& wish,
                          weft_unit_t* unit);
+// The same with hooks and no other wish, and not pushed. `out` is never null.
+WEFT_API int unit_create_plain(weft_pool_t pool, weft_fn fn, void* arg, bool tasklet, bool detached, FrontHooks* hooks, weft_unit_t* out);
 // Memory for so many, and touched: some 0.05 us each, which the first units take longer otherwise.
 WEFT_API void units_make_ahead(unsigned n);
 // Frees a fresh unit that is in no pool. Its hooks are not called.
@@ -140,10 +142,10 @@ struct UnitView {
 WEFT_API UnitView view(weft_unit_t unit);
 WEFT_API void set_arg(weft_unit_t unit, void* arg);  // also of what it will run with
 WEFT_API void set_home(weft_unit_t unit, weft_pool_t pool);
-// The hooks of a unit that had none. Whoever is first: false: it has some.
 // How many ids have been given to units so far: the next one has the next number.
 WEFT_API uint64_t unit_ids_given();
-WEFT_API bool set_hooks(weft_unit_t unit, FrontHooks* hooks);
+// Hooks in place of others, or of none. False: it has other ones by now.
+WEFT_API bool set_hooks(weft_unit_t unit, FrontHooks* before, FrontHooks* hooks);
 inline FrontHooks* hooks(weft_unit_t unit) noexcept {
   return __atomic_load_n(&part(unit)->hooks, __ATOMIC_ACQUIRE);  // pairs with the release in set_hooks()
 }
@@ -232,8 +234,19 @@ WEFT_API bool sleep_as_thread(uint64_t ns);
 // Until the second one the caller is not preempted, and must not suspend. may_wait: unless it is asleep, since it waits for a lock of the
 // process's; without, it waits for none. False: nothing has been done, it is none of Weft's threads; then the second one is not called.
 // They nest. Context: any.
-WEFT_API bool no_preemption_begin(bool may_wait);
-WEFT_API void no_preemption_end(bool may_wait);
+inline constexpr size_t kAttentionOffset = 12, kNoPreemptionOffset = 48;
+inline constexpr unsigned kNeverLeaves = 1, kMayLeave = 1u << 16;
+[[gnu::always_inline]] inline bool no_preemption_begin(bool may_wait) noexcept {
+  if (!rt::klt_register_valid_abroad()) return false;
+  rt::klt_register_add32<kNoPreemptionOffset>(may_wait ? kMayLeave : kNeverLeaves);
+  return true;
+}
+WEFT_API void attend();  // to what has come meanwhile
+[[gnu::always_inline]] inline void no_preemption_end(bool may_wait) noexcept {
+  if (!rt::klt_register_valid_abroad()) return;  // a thread may stop being a KLT in between
+  rt::klt_register_add32<kNoPreemptionOffset>(-(may_wait ? kMayLeave : kNeverLeaves));
+  if (__builtin_expect((rt::klt_register_load<kAttentionOffset, uint32_t>() != 0), 0)) attend();
+}
 class NoPreemption {
  public:
   NoPreemption() : counts_(no_preemption_begin(false)) {}

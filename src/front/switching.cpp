@@ -399,8 +399,9 @@ bool sleep_as_thread(uint64_t ns) {
   return pays && weft_sleep(std::max(ns, kLeast)) == WEFT_OK;
 }
 
-bool no_preemption_begin(bool may_wait) { return rt::no_preemption_begin(may_wait ? kMayLeave : kNeverLeaves); }
-void no_preemption_end(bool may_wait) { rt::no_preemption_end(may_wait ? kMayLeave : kNeverLeaves); }
+static_assert(kAttentionOffset == kKltAttention && kNoPreemptionOffset == kKltNoPreemption);
+static_assert(front::kNeverLeaves == rt::kNeverLeaves && front::kMayLeave == rt::kMayLeave);
+void attend() { no_preemption_attend(); }
 bool workers_are_taken() { return leaves_its_klt(); }
 
 bool interrupts_section() {

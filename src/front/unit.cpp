@@ -104,9 +104,12 @@ template <bool kTasklet>
 [[gnu::noinline]] int create_elsewhere(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* out,
                                        CreateOtherwise otherwise) noexcept {
   Pool* const home = from_handle(pool);
-  Worker* const worker = home->builtin ? guard_enter() : nullptr;
-  Unit* const unit = worker != nullptr ? worker->units.pop() : nullptr;
-  if (unit == nullptr) return create_otherwise(pool, fn, arg, out, otherwise);
+  Worker* const worker = guard_enter();
+  Unit* const unit = worker != nullptr && home->builtin ? worker->units.pop() : nullptr;
+  if (unit == nullptr) {
+    guard_leave(worker);
+    return otherwise(pool, fn, arg, out);
+  }
   write_fresh(unit, out != nullptr ? kNamed<kTasklet> : kUnnamed<kTasklet>, fn, arg, home, nullptr, 0);
   if (out != nullptr) *out = to_handle(unit);
   if (home->lane_owner == nullptr) {
@@ -196,6 +199,28 @@ int unit_create(weft_pool_t pool, weft_fn fn, void* arg, uint64_t context, const
   return error;
 }
 
+int unit_create_plain(weft_pool_t pool, weft_fn fn, void* arg, bool tasklet, bool detached, FrontHooks* hooks, weft_unit_t* out) {
+  Worker* const worker = klt_register_valid() ? guard_try_enter() : nullptr;
+  if (__builtin_expect(worker == nullptr, 0)) {
+    UnitWish wish;
+    wish.tasklet = tasklet;
+    wish.detached = detached;
+    wish.push = false;
+    wish.hooks = hooks;
+    return unit_create(pool, fn, arg, 0, wish, out);
+  }
+  Unit* const unit = worker->units.pop();
+  if (__builtin_expect(unit == nullptr, 0)) {
+    guard_leave(worker);
+    return WEFT_ERR_NO_MEMORY;
+  }
+  const uint32_t flags = flag::kFront | flag::kCold | (tasklet ? flag::kTasklet : 0) | (detached ? flag::kDetached : flag::kClaimable);
+  const uint64_t header = unit_header_of(UnitState::kFresh, static_cast<uint16_t>(flags), WEFT_PRIORITY_DEFAULT, false);
+  write_fresh(unit, header, fn, arg, from_handle(pool), hooks, 0);
+  *out = to_handle(unit);
+  return guard_leave_ok(worker);
+}
+
 uint64_t unit_ids_given() { return rt::unit_ids_given(); }
 
 void unit_discard(weft_unit_t handle) {
@@ -246,12 +271,11 @@ void set_home(weft_unit_t handle, weft_pool_t pool) {
   unit->pool.store(from_handle(pool), std::memory_order_relaxed);
 }
 
-bool set_hooks(weft_unit_t handle, FrontHooks* hooks) {
+bool set_hooks(weft_unit_t handle, FrontHooks* before, FrontHooks* hooks) {
   Unit* unit = from_handle(handle);
   unit_mark(unit);  // not a flag: another thread may ask
-  FrontHooks* none = nullptr;
   // Release, pairs with the acquire in hooks() and in whoever calls them.
-  return __atomic_compare_exchange_n(&unit->cold.front.hooks, &none, hooks, false, __ATOMIC_ACQ_REL,
+  return __atomic_compare_exchange_n(&unit->cold.front.hooks, &before, hooks, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE);
 }
 

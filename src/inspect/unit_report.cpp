@@ -10,7 +10,7 @@ namespace weft::rt {
 
 void say_who(Text& out, const Unit* unit, const UnitCopy& copy) noexcept {
   out << (unit_is(copy.get(), flag::kTasklet) ? "tasklet " : "ULT ") << address(unit);
-  if (unit_is(copy.get(), flag::kNamed)) (out << " \"").quoted(copy->cold.name, sizeof copy->cold.name) << "\"";
+  if (unit_is(copy.get(), flag::kNamed)) (out << " \"").quoted(copy->cold.core.name, sizeof copy->cold.core.name) << "\"";
   if (unit_is(copy.get(), flag::kPrimary)) out << " (main)";
   // Not unit_id(), which would give it one.
   if (const uint64_t id = copy->cold.id.load(std::memory_order_relaxed); id != 0) out << " #" << id;

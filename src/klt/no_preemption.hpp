@@ -23,11 +23,17 @@ inline bool no_preemption_begin(unsigned count) noexcept {
   return true;
 }
 
+// What has come meanwhile.
+inline void no_preemption_attend() noexcept {
+  if (!klt_register_valid()) return;
+  const bool signals = (klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0;
+  if (__builtin_expect(signals || preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
+}
+
 inline void no_preemption_end(unsigned count) noexcept {
   if (!klt_register_valid()) return;  // a thread may stop being a KLT in between: weft_finalize()
   klt_register_add32<kKltNoPreemption>(-count);
-  const bool signals = (klt_register_load<kKltAttention, uint32_t>() & attention::kSignals) != 0;
-  if (__builtin_expect(signals || preempt_tick_waits(), 0)) guard_leave(guard_enter_on_klt());
+  no_preemption_attend();
 }
 
 // The ULT does not suspend within the scope, but for runtime.setup, for which it gives its worker away. A tick that comes meanwhile is acted on at

@@ -24,6 +24,7 @@ struct FrontPart {
   void* arg;           // the front-end's from then on
   FrontHooks* hooks;   // null: nothing more
   uint64_t context;    // the front-end's; whoever owns the unit. Of use only while its home is a pool of the user's
+  void* made;          // the same; null when the unit is dropped
 };
 
 }  // namespace weft::rt

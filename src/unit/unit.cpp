@@ -63,7 +63,7 @@ uint64_t unit_id(Unit* unit) noexcept {
 uint64_t unit_ids_given() noexcept { return last_id.load(std::memory_order_relaxed); }
 
 const char* unit_name(const Unit* unit) noexcept {
-  return unit_is(unit, flag::kNamed) ? unit->cold.name : "";
+  return unit_is(unit, flag::kNamed) ? unit->cold.core.name : "";
 }
 
 void unit_clear_cold(Unit* unit) noexcept {
@@ -71,7 +71,6 @@ void unit_clear_cold(Unit* unit) noexcept {
   WEFT_DCHECK(cold.locals == nullptr);
   cold.id.store(0, std::memory_order_relaxed);
   cold.locals = nullptr;
-  cold.fp = FpEnvironment{};
   WEFT_DCHECK(!unit_owns(unit, own::kIdentity));  // given back before
   cold.own = 0;
   cold.stack_size = 0;
@@ -79,7 +78,7 @@ void unit_clear_cold(Unit* unit) noexcept {
   cold.blocking = WEFT_BLOCKING_DEFAULT;
   unit->requests.store(0, std::memory_order_relaxed);
   unit->marked.store(0, std::memory_order_relaxed);
-  if (unit_is(unit, flag::kFront | flag::kNamed)) cold.front = {};  // the next one begins without hooks
+  if (unit_is(unit, flag::kFront | flag::kNamed | flag::kOwnState)) cold.front = {};  // the next one begins without hooks
   unit->flags.clear(flag::kCold | flag::kNamed | flag::kOwnState);
 }
 

@@ -86,19 +86,22 @@ class UnitFlags {
 
 // What a unit may have that otherwise belongs to whatever it runs on. Bits of UnitCold::own.
 namespace own {
-inline constexpr uint8_t kFp = 1;        // floating-point control words, in UnitCold::fp
+inline constexpr uint8_t kFp = 1;        // floating-point control words, in UnitCold::core
 inline constexpr uint8_t kIdentity = 2;  // a thread control block, Unit::identity
 }  // namespace own
 
 // The parts that only some units have.
 struct UnitCold {
   std::atomic<uint64_t> id{0};
+  // Null all over in a free descriptor.
   union {
-    char name[32] = {};  // kNamed
-    FrontPart front;     // kFront
+    FrontPart front{};  // kFront
+    struct {
+      char name[32];     // kNamed
+      FpEnvironment fp;  // own::kFp
+    } core;              // else
   };
   LocalTable* locals = nullptr;
-  FpEnvironment fp;
   uint64_t stack_size : 48 = 0;  // asked for
   uint64_t own : 8 = 0;          // see namespace own
   uint64_t preemption : 4 = 0;   // weft_preemption_t

@@ -89,7 +89,7 @@ Unit* make_unit(Adoption& adoption, Pool* home) noexcept {
     unit->identity = &adoption.identity;
     adoption.identity.unit.store(unit, std::memory_order_release);
     adoption.identity.owns_fp = true;
-    unit->cold.fp = fp_save();
+    unit->cold.core.fp = fp_save();
     unit->cold.own = own::kIdentity | own::kFp;
     unit->stack = &adoption.stack;
     unit->pool.store(home != nullptr ? home : foreign_home(), std::memory_order_relaxed);

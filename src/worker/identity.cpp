@@ -143,11 +143,11 @@ void identity_body_ends(Unit* unit) noexcept {
 }
 
 int identity_set_name(const char* name) noexcept {
-  constexpr size_t kMost = sizeof(UnitCold::name);
-  if (std::strlen(name) >= kMost) return ERANGE;
+  const size_t length = std::strlen(name);
+  if (length >= sizeof(UnitCold::core.name)) return ERANGE;
   return in_section([&] {
     Unit* unit = klt_current();
-    std::strncpy(unit->cold.name, name, kMost);
+    std::memcpy(unit->cold.core.name, name, length + 1);
     unit->flags.set(flag::kCold | flag::kNamed);
     return 0;
   });
@@ -169,15 +169,15 @@ void leave_signals(Identity* identity) noexcept {
 
 void enter_own_state(const Unit* host) noexcept {
   const uint8_t what = host->cold.own;
-  if ((what & own::kFp) != 0) fp_get(host->cold.fp);
+  if ((what & own::kFp) != 0) fp_get(host->cold.core.fp);
   if ((what & own::kIdentity) != 0) put_on_identity(host);
 }
 
 void leave_own_state(Worker* worker, Unit* host) noexcept {
   const uint8_t what = host->cold.own;
   if ((what & own::kFp) != 0) {
-    fp_put(host->cold.fp);
-    if (!(host->cold.fp == worker->fp)) fp_restore(worker->fp);
+    fp_put(host->cold.core.fp);
+    if (!(host->cold.core.fp == worker->fp)) fp_restore(worker->fp);
   }
   if ((what & own::kIdentity) != 0) take_off_identity(host);
 }

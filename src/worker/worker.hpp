@@ -160,8 +160,8 @@ struct alignas(64) Worker {
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
   std::atomic<Pool*> home_pool{nullptr};  // where units created here go: the scheduler's first pool
   Lane* ring = nullptr;            // its lane, if that is its home and private: units created here go into the ring
-  FpEnvironment fp;                // of schedulers, and of all units that have none of their own: who has one leaves this behind
-  FpEnvironment fp_shared;         // debug builds: what those have to leave as they found it
+  FpEnvironment fp = kFpOfNewThreads;  // of schedulers, and of all units that have none of their own: who has one leaves this behind
+  FpEnvironment fp_shared = kFpOfNewThreads;  // debug builds: what those have to leave as they found it
   uint32_t tick = 0;
   uint32_t timer_look = 0;  // counts the times at which deadlines might be looked at
   bool alarmed = false;     // a deadline has ended its last sleep, and nothing else has come since

@@ -319,6 +319,65 @@ TEST_P(AbtUserPool, UnitsAreMadeAnewForAnotherPool) {
   EXPECT_EQ(log_.freed, 2);
 }
 
+// More than there are places for in the table of units.
+TEST_P(AbtUserPool, ManyUnitsAtOnce) {
+  constexpr size_t kUnits = 120'000;
+  std::atomic<size_t> ran = 0;
+  AbtCall call([&] { ++ran; });
+  std::vector<ABT_thread> tasks(kUnits);
+  for (ABT_thread& task : tasks) ASSERT_TRUE(abt_ok(ABT_task_create(pool_, &AbtCall::run, &call, &task)));
+  std::vector<ABT_unit> units(kUnits);
+  size_t wrong = 0;
+  for (size_t i = 0; i < kUnits; ++i) {
+    ABT_thread back = nullptr;
+    const bool found = ABT_thread_get_unit(tasks[i], &units[i]) == ABT_SUCCESS && ABT_unit_get_thread(units[i], &back) == ABT_SUCCESS;
+    wrong += !found || back != tasks[i];
+  }
+  EXPECT_EQ(wrong, 0u);
+  {
+    const Served served(pool_);
+    EXPECT_TRUE(abt_wait_until([&] { return ran == kUnits; }));
+    for (ABT_thread& task : tasks) ASSERT_TRUE(abt_ok(ABT_task_free(&task)));
+  }
+  for (const ABT_unit unit : units) {
+    ABT_thread back = nullptr;
+    wrong += ABT_unit_get_thread(unit, &back) == ABT_SUCCESS;
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(log_.created, static_cast<int>(kUnits));
+}
+
+// What it needs more room for comes after its pool has made a unit of it, or before.
+TEST_P(AbtUserPool, UnitsHaveValuesOfKeys) {
+  static std::atomic<int> destroyed;
+  destroyed = 0;
+  ABT_key key;
+  ASSERT_TRUE(abt_ok(ABT_key_create([](void*) { ++destroyed; }, &key)));
+  AbtCall call([] {});
+  int value = 0;
+  ABT_thread thread = call.thread(pool_);
+  ABT_unit unit, same;
+  EXPECT_TRUE(abt_ok(ABT_thread_get_unit(thread, &unit)));
+  EXPECT_TRUE(abt_ok(ABT_thread_set_specific(thread, key, &value)));
+  EXPECT_TRUE(abt_ok(ABT_thread_get_unit(thread, &same)));
+  EXPECT_EQ(unit, same);
+  ABT_thread popped;
+  EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(pool_, &popped)));
+  EXPECT_TRUE(abt_ok(ABT_pool_push_thread(main_pool(), popped)));
+  EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  thread = call.thread(main_pool());
+  EXPECT_TRUE(abt_ok(ABT_thread_set_specific(thread, key, &value)));
+  EXPECT_TRUE(abt_ok(ABT_pool_pop_thread(main_pool(), &popped)));
+  EXPECT_TRUE(abt_ok(ABT_pool_push_thread(pool_, popped)));
+  {
+    const Served served(pool_);
+    EXPECT_TRUE(abt_ok(ABT_thread_free(&thread)));
+  }
+  EXPECT_EQ(log_.freed, 2);
+  EXPECT_EQ(destroyed, 2);
+  EXPECT_TRUE(abt_ok(ABT_key_free(&key)));
+}
+
 TEST_P(AbtUserPool, AssociationAlone) {
   in_abt_ult([&] {
     ABT_thread self;

@@ -201,7 +201,7 @@ TEST_F(UnitTest, AskedByManyItHasOneId) {
 
 TEST_F(UnitTest, ClearBringsBackTheFirstState) {
   Unit* unit = unit_acquire_global();
-  std::strcpy(unit->cold.name, "solver");
+  std::strcpy(unit->cold.core.name, "solver");
   EXPECT_STREQ(unit_name(unit), "");
   unit->flags.set(flag::kCold | flag::kNamed | flag::kDetached);
   EXPECT_STREQ(unit_name(unit), "solver");

@@ -10,7 +10,9 @@ namespace {
 
 [[gnu::noinline]] int create_tasklet(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit) noexcept {
   auto* newtask = reinterpret_cast<ABT_task*>(unit);
-  const int error = create_unit(true, to_abt(pool), fn, arg, ABT_THREAD_ATTR_NULL, Start::kPush, newtask);
+  const bool plain = is_user(to_abt(pool)) && !tool_active() && !weft::front::workers_are_taken();
+  const int error = plain ? create_in_user_pool(true, to_abt(pool), fn, arg, newtask)
+                          : create_unit(true, to_abt(pool), fn, arg, ABT_THREAD_ATTR_NULL, Start::kPush, newtask);
   return error == ABT_SUCCESS ? error : fail(newtask, ABT_TASK_NULL, error);
 }
 

@@ -19,10 +19,10 @@ bool plain(ABT_thread_attr attr) noexcept {
 }
 
 // What of its attributes a unit has to remember. Null: nothing; false: no memory.
-bool make_extra_for(ABT_thread_attr attr, bool user_pool, bool task, Extra** out) noexcept {
+bool make_extra_for(ABT_thread_attr attr, bool task, Extra** out) noexcept {
   *out = nullptr;
   const bool watched = tool_active();
-  if (plain(attr) && !user_pool && !watched && !task) return true;
+  if (plain(attr) && !watched && !task) return true;
   Extra* extra = make_extra();
   if (extra == nullptr) return false;
   *out = extra;
@@ -46,12 +46,14 @@ ABT_pool_context context_of(Start start, bool revived) noexcept {
 
 // What a user-defined pool makes of the unit, and what a tool is told, comes before it is pushed.
 int create_unpushed(ABT_pool pool, void (*fn)(void*), void* arg, UnitWish& wish, ABT_thread* out) noexcept {
+  auto* const extra = static_cast<Extra*>(wish.hooks);
   wish.push = false;
+  const bool user = is_user(pool);
+  if (user && extra == nullptr) wish.hooks = &user_pools_hooks;
   weft_unit_t unit;
   int error = from_core(unit_create(core(pool), fn, arg, kResume, wish, &unit));
-  auto* extra = static_cast<Extra*>(wish.hooks);
-  if (error == ABT_SUCCESS) {
-    error = associate(to_abt(unit), pool);
+  if (error == ABT_SUCCESS && user) {
+    error = associate_fresh(to_abt(unit), pool);
     if (error != ABT_SUCCESS) unit_discard(unit);
   }
   if (error != ABT_SUCCESS) {
@@ -59,9 +61,26 @@ int create_unpushed(ABT_pool pool, void (*fn)(void*), void* arg, UnitWish& wish,
     return error;
   }
   *out = to_abt(unit);
-  if (extra->watched) tell_tool(*out, ABT_TOOL_EVENT_THREAD_CREATE);
+  if (wish.watched) tell_tool(*out, ABT_TOOL_EVENT_THREAD_CREATE);
   return ABT_SUCCESS;
 }
+
+}  // namespace
+
+int create_in_user_pool(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_thread* newunit) noexcept {
+  weft_unit_t unit;
+  const bool detached = newunit == nullptr;
+  if (const int error = unit_create_plain(core(pool), fn, arg, tasklet, detached, &user_pools_hooks, &unit); error != WEFT_OK) return from_core(error);
+  if (const int error = associate_fresh(to_abt(unit), pool); error != ABT_SUCCESS) {
+    unit_discard(unit);
+    return error;
+  }
+  if (!detached) *newunit = to_abt(unit);
+  part(unit)->context = ABT_POOL_CONTEXT_OP_THREAD_CREATE;
+  return weft_pool_push(core(pool), unit) == WEFT_OK ? ABT_SUCCESS : ABT_ERR_OTHER;
+}
+
+namespace {
 
 // The caller, who has given its place to the unit, comes to its own pool.
 int run_now(ABT_thread unit, bool revived) noexcept {
@@ -92,7 +111,7 @@ int create_unit(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_t
   const bool user = is_user(pool);
   const bool with_stack = tasklet && workers_are_taken();
   Extra* extra;
-  if (!make_extra_for(attr, user, with_stack, &extra)) return ABT_ERR_MEM;
+  if (!make_extra_for(attr, with_stack, &extra)) return ABT_ERR_MEM;
   UnitWish wish;
   wish.tasklet = tasklet && !with_stack;
   wish.detached = newunit == nullptr;
@@ -195,6 +214,11 @@ namespace {
 }
 
 int create_plain_ult(weft_pool_t pool, weft_fn fn, void* arg, weft_unit_t* unit) noexcept {
+  if (is_user(to_abt(pool))) {
+    auto* const newthread = reinterpret_cast<ABT_thread*>(unit);
+    const int error = create_in_user_pool(false, to_abt(pool), fn, arg, newthread);
+    return error == ABT_SUCCESS ? error : fail(newthread, ABT_THREAD_NULL, error);
+  }
   return create_ult(to_abt(pool), fn, arg, ABT_THREAD_ATTR_NULL, reinterpret_cast<ABT_thread*>(unit));
 }
 

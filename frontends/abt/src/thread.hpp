@@ -11,6 +11,8 @@ enum class Start { kPush, kRunNow };
 // In version 1.x a tasklet may be null where a thread may, and the other way round. newunit == nullptr: unnamed.
 int create_unit(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_thread_attr attr, Start start,
                 ABT_thread* newunit) noexcept;
+// As most are made there: without attributes and tools; a tasklet where no workers are taken.
+int create_in_user_pool(bool tasklet, ABT_pool pool, void (*fn)(void*), void* arg, ABT_thread* newunit) noexcept;
 // The ULT of a stacked scheduler, unnamed.
 int push_sched_unit(ABT_pool pool, void (*fn)(void*), void* arg, size_t stack_size) noexcept;
 int revive_unit(ABT_pool pool, void (*fn)(void*), void* arg, ABT_thread unit, Start start) noexcept;

@@ -15,51 +15,90 @@ namespace {
 
 using namespace front;
 
-// The units of user-defined pools; each is its Extra's. Nothing is allocated: see Lock.
-struct Bucket {
-  Lock lock;
-  Extra* first = nullptr;
+// The units of user-defined pools, and whose they are. Whoever holds a lock allocates nothing: see Lock.
+struct alignas(64) Bucket {
+  struct Entry {
+    ABT_unit unit;
+    ABT_thread thread;
+  };
+  Lock lock;  // the first one's is that of all of them
+  Bucket* more = nullptr;
+  Entry entries[3] = {};
+
+  Entry* find(ABT_unit unit) noexcept {
+    for (Bucket* bucket = this; bucket != nullptr; bucket = bucket->more) {
+      for (Entry& entry : bucket->entries) {
+        if (entry.unit == unit) return &entry;
+      }
+    }
+    return nullptr;
+  }
 };
-constexpr unsigned kBucketBits = 16;
-constinit Bucket buckets[1u << kBucketBits];  // a mebibyte of address space, of which programs without such pools touch nothing
+static_assert(sizeof(Bucket) == 64);
+constexpr unsigned kBucketBits = 15;
+constinit Bucket buckets[1u << kBucketBits];  // two mebibytes of address space, of which programs without such pools touch nothing
 
 Bucket& bucket_of(ABT_unit unit) noexcept {
   return buckets[reinterpret_cast<uintptr_t>(unit) * 0x9e3779b97f4a7c15 >> (64 - kBucketBits)];
 }
 
-void remember(Extra* extra, ABT_thread thread) noexcept {
-  Bucket& bucket = bucket_of(extra->unit);
-  std::lock_guard hold(bucket.lock);
-  extra->thread = thread;
-  extra->next = std::exchange(bucket.first, extra);
+// False: there is no room; more is put in its place.
+bool remember_in(Bucket& bucket, Bucket*& more, ABT_unit unit, ABT_thread thread) noexcept {
+  const std::lock_guard hold(bucket.lock);
+  Bucket::Entry* entry = bucket.find(nullptr);
+  if (entry == nullptr && more != nullptr) {
+    more->more = std::exchange(bucket.more, more);
+    entry = &std::exchange(more, nullptr)->entries[0];
+  }
+  if (entry == nullptr) return false;
+  *entry = {unit, thread};
+  return true;
 }
 
-void forget(Extra* extra) noexcept {
-  Bucket& bucket = bucket_of(extra->unit);
-  std::lock_guard hold(bucket.lock);
-  Extra** link = &bucket.first;
-  while (*link != extra) link = &(*link)->next;
-  *link = extra->next;
+// False: no memory.
+bool remember(ABT_unit unit, ABT_thread thread) noexcept {
+  Bucket& bucket = bucket_of(unit);
+  Bucket* more = nullptr;
+  while (!remember_in(bucket, more, unit, thread)) {
+    more = new (std::nothrow) Bucket;
+    if (more == nullptr) return false;
+  }
+  if (__builtin_expect(more != nullptr, 0)) delete more;
+  return true;
 }
 
-void free_unit(PoolUnit of) noexcept {
+void forget(ABT_unit unit) noexcept {
+  Bucket& bucket = bucket_of(unit);
+  const std::lock_guard hold(bucket.lock);
+  *bucket.find(unit) = {};
+}
+
+void free_unit(ABT_pool pool, ABT_unit unit) noexcept {
   const InPool inside;
-  const PoolDef& def = record(of.pool)->def;
+  const PoolDef& def = record(pool)->def;
   if (def.old) {
-    def.of_old.u_free(&of.unit);
+    def.of_old.u_free(&unit);
   } else {
-    def.free_unit(of.pool, of.unit);
+    def.free_unit(pool, unit);
   }
 }
 
-ABT_unit create_unit(ABT_pool pool, ABT_thread thread) noexcept {
-  const InPool inside;
-  const PoolDef& def = record(pool)->def;
-  return def.old ? def.of_old.u_create_from_thread(thread) : def.create_unit(pool, thread);
+// *made: found from here on.
+int create_unit(ABT_pool pool, ABT_thread thread, ABT_unit* made) noexcept {
+  {
+    const InPool inside;
+    const PoolDef& def = record(pool)->def;
+    *made = def.old ? def.of_old.u_create_from_thread(thread) : def.create_unit(pool, thread);
+  }
+  if (is_null(*made)) return ABT_ERR_UNIT;
+  if (remember(*made, thread)) return ABT_SUCCESS;
+  free_unit(pool, *made);
+  return ABT_ERR_MEM;
 }
 
 // FrontHooks
 void move(weft_unit_t unit, FrontHooks* hooks) {
+  if (hooks == &user_pools_hooks) return;
   auto* extra = static_cast<Extra*>(hooks);
   extra->lock.lock();
   const ABT_pool to = extra->move_to;
@@ -72,17 +111,21 @@ void move(weft_unit_t unit, FrontHooks* hooks) {
 }
 
 void drop(weft_unit_t unit, FrontHooks* hooks) {
-  auto* extra = static_cast<Extra*>(hooks);
-  if (extra->watched) tell_tool(to_abt(unit), ABT_TOOL_EVENT_THREAD_FREE);
-  destroy_values(extra);
-  if (extra->unit != nullptr) {
-    forget(extra);
-    free_unit({extra->unit, extra->unit_pool});
+  auto* const extra = hooks != &user_pools_hooks ? static_cast<Extra*>(hooks) : nullptr;
+  if (extra != nullptr) {
+    if (extra->watched) tell_tool(to_abt(unit), ABT_TOOL_EVENT_THREAD_FREE);
+    destroy_values(extra);
   }
-  delete extra;
+  if (void* const made = std::exchange(part(unit)->made, nullptr)) {
+    forget(static_cast<ABT_unit>(made));
+    free_unit(to_abt(weft_unit_pool(unit)), static_cast<ABT_unit>(made));
+  }
+  if (extra != nullptr) delete extra;
 }
 
 }  // namespace
+
+constinit FrontHooks user_pools_hooks{move, drop};
 
 Extra* make_extra() noexcept {
   auto* extra = new (std::nothrow) Extra;
@@ -97,41 +140,53 @@ void delete_extra(Extra* extra) noexcept { delete extra; }
 Extra* extra_of(ABT_thread thread) noexcept {
   if (Extra* extra = extra_if_any(thread)) return extra;
   Extra* made = make_extra();
-  if (made == nullptr || set_hooks(core(thread), made)) return made;
-  delete made;  // somebody else was first
-  return extra_if_any(thread);
+  if (made == nullptr) return nullptr;
+  for (;;) {
+    FrontHooks* const hooks = front::hooks(core(thread));
+    const bool has_one = hooks != nullptr && hooks != &user_pools_hooks;
+    if (!has_one && set_hooks(core(thread), hooks, made)) return made;
+    if (!has_one) continue;
+    delete made;  // somebody else was first
+    return static_cast<Extra*>(hooks);
+  }
+}
+
+int associate_fresh(ABT_thread thread, ABT_pool pool) noexcept {
+  ABT_unit made;
+  const int error = create_unit(pool, thread, &made);
+  if (error != ABT_SUCCESS) return error;
+  part(core(thread))->made = made;
+  part(core(thread))->context = kResume;
+  return ABT_SUCCESS;
 }
 
 int Association::prepare(ABT_thread thread, ABT_pool pool) noexcept {
-  extra_ = extra_if_any(thread);
-  // One of a user-defined pool has an Extra.
-  if (extra_ == nullptr && weft_unit_pool(core(thread)) == core(pool)) return ABT_SUCCESS;
-  if (extra_ != nullptr && extra_->unit != nullptr && extra_->unit_pool == pool) return ABT_SUCCESS;
+  const ABT_pool home = to_abt(weft_unit_pool(core(thread)));
+  if (home == pool) return ABT_SUCCESS;
   if (is_user(pool)) {
-    if (extra_ == nullptr) extra_ = extra_of(thread);
-    if (extra_ == nullptr) return ABT_ERR_MEM;
-    const ABT_unit made = create_unit(pool, thread);
-    if (is_null(made)) return ABT_ERR_UNIT;
-    now_ = {made, pool};
+    if (front::hooks(core(thread)) == nullptr) static_cast<void>(set_hooks(core(thread), nullptr, &user_pools_hooks));
+    if (const int error = create_unit(pool, thread, &now_); error != ABT_SUCCESS) return error;
   }
   thread_ = thread;
+  pool_before_ = home;
   pool_ = pool;
   return ABT_SUCCESS;
 }
 
 void Association::move() noexcept {
   if (pool_ == nullptr) return;
-  if (extra_ != nullptr) {
-    if (extra_->unit != nullptr) forget(extra_);
-    before_ = {std::exchange(extra_->unit, now_.unit), std::exchange(extra_->unit_pool, now_.pool)};
-    if (now_.unit != nullptr) remember(extra_, thread_);
-  }
-  if (now_.unit != nullptr) part(core(thread_))->context = kResume;
-  if (weft_unit_pool(core(thread_)) != core(pool_)) set_home(core(thread_), core(pool_));
+  moved_ = true;
+  FrontPart* const its = part(core(thread_));
+  before_ = static_cast<ABT_unit>(std::exchange(its->made, now_));
+  if (now_ != nullptr) its->context = kResume;
+  set_home(core(thread_), core(pool_));
 }
 
 void Association::end() noexcept {
-  if (before_.unit != nullptr) free_unit(before_);
+  const ABT_unit left = moved_ ? before_ : now_;
+  if (left == nullptr) return;
+  forget(left);
+  free_unit(moved_ ? pool_before_ : pool_, left);
 }
 
 int associate(ABT_thread thread, ABT_pool pool) noexcept {
@@ -147,18 +202,16 @@ int associate(ABT_thread thread, ABT_pool pool) noexcept {
 }
 
 ABT_unit unit_of(ABT_thread thread) noexcept {
-  const Extra* extra = extra_if_any(thread);
-  if (extra != nullptr && extra->unit != nullptr) return extra->unit;
-  return builtin_unit(thread);
+  const ABT_unit made = made_unit(thread);
+  return made != nullptr ? made : builtin_unit(thread);
 }
 
 ABT_thread thread_of(ABT_unit unit) noexcept {
   if (is_builtin_unit(unit)) return thread_of_builtin(unit);
   Bucket& bucket = bucket_of(unit);
-  std::lock_guard hold(bucket.lock);
-  const Extra* extra = bucket.first;
-  while (extra != nullptr && extra->unit != unit) extra = extra->next;
-  return extra != nullptr ? extra->thread : ABT_THREAD_NULL;
+  const std::lock_guard hold(bucket.lock);
+  const Bucket::Entry* entry = bucket.find(unit);
+  return entry != nullptr ? entry->thread : ABT_THREAD_NULL;
 }
 
 }  // namespace weft::abt

@@ -10,18 +10,8 @@ namespace weft::abt {
 
 struct KeyEntry;
 
-// What a user-defined pool has made of a work unit; null: the pool is built in.
-struct PoolUnit {
-  ABT_unit unit = nullptr;
-  ABT_pool pool = nullptr;
-};
-
 struct Extra : front::FrontHooks {
   // whoever owns the unit
-  ABT_unit unit = nullptr;       // what the user-defined pool that is its home has made of it; null: built in
-  ABT_pool unit_pool = nullptr;  // that pool
-  ABT_thread thread = nullptr;   // whose this is, and the next one in the table of units; both under its lock
-  Extra* next = nullptr;
   size_t stack_size = 0;         // asked for; 0: default
   void* stack = nullptr;         // the program's
   bool watched = false;          // a tool is told of it
@@ -35,7 +25,13 @@ struct Extra : front::FrontHooks {
   void* moved_arg = nullptr;
 };
 
-inline Extra* extra_if_any(ABT_thread thread) noexcept { return static_cast<Extra*>(front::hooks(core(thread))); }
+// Of units that have no more than what a user-defined pool has made of them.
+extern front::FrontHooks user_pools_hooks;
+
+inline Extra* extra_if_any(ABT_thread thread) noexcept {
+  front::FrontHooks* const hooks = front::hooks(core(thread));
+  return hooks != &user_pools_hooks ? static_cast<Extra*>(hooks) : nullptr;
+}
 // Null: no memory.
 Extra* extra_of(ABT_thread thread) noexcept;
 // One that belongs to no unit yet; with unit_create(). Null: no memory.
@@ -50,6 +46,11 @@ inline bool is_task(ABT_thread thread) noexcept {
   return extra != nullptr && extra->task;
 }
 
+// What the user-defined pool that is its home has made of it; null: that is built in. Whoever owns the unit.
+inline ABT_unit made_unit(ABT_thread thread) noexcept { return static_cast<ABT_unit>(front::part(core(thread))->made); }
+
+// The first time, of a unit that has just been created in a user-defined pool with hooks. ABT_SUCCESS, MEM, UNIT.
+int associate_fresh(ABT_thread thread, ABT_pool pool) noexcept;
 // Makes the pool the unit's, which is in none: the new pool's create_unit() first, then the old one's free_unit().
 // ABT_SUCCESS, MEM, UNIT.
 int associate(ABT_thread thread, ABT_pool pool) noexcept;
@@ -61,13 +62,15 @@ class Association {
   int prepare(ABT_thread thread, ABT_pool pool) noexcept;
   // Guard up, or the unit does not run.
   void move() noexcept;
+  // Also where it has not been moved.
   void end() noexcept;
 
  private:
   ABT_thread thread_ = nullptr;
   ABT_pool pool_ = nullptr;  // null: there is nothing to be done
-  Extra* extra_ = nullptr;
-  PoolUnit now_, before_;
+  ABT_pool pool_before_ = nullptr;
+  ABT_unit now_ = nullptr, before_ = nullptr;
+  bool moved_ = false;
 };
 ABT_unit unit_of(ABT_thread thread) noexcept;
 // ABT_THREAD_NULL: there is no such unit.

@@ -6,9 +6,10 @@
 namespace weft::rt {
 
 struct FpEnvironment {
-  uint32_t mxcsr = 0x1f80;
-  uint16_t x87 = 0x037f;
+  uint32_t mxcsr;
+  uint16_t x87;
 };
+inline constexpr FpEnvironment kFpOfNewThreads{0x1f80, 0x037f};
 
 inline FpEnvironment fp_save() noexcept {
   FpEnvironment env;
