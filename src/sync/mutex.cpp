@@ -219,7 +219,9 @@ template <bool kFar>
     const Try result = take_or_queue(section.worker, mutex, self, has_passed(deadline));
     if (result != Try::kQueued) return result == Try::kTaken ? WEFT_OK : WEFT_ERR_TIMEOUT;
     const QueueRelease release{&mutex.state, kQueue, false};
-    if constexpr (kFar) {
+    if (missed != 0 && deadline == kNever) {
+      section.wait_elsewhere(self, release);  // whoever has it yields, most often
+    } else if constexpr (kFar) {
       section.wait_far(self, release);
     } else if (!section.wait_until(self, release, deadline, [&] { return take_out(mutex, self); })) {
       return WEFT_ERR_TIMEOUT;

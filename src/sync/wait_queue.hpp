@@ -155,6 +155,8 @@ struct GuardedSection {
   }
   // The same where leaves_far().
   void wait_far(Waiter& waiter, const QueueRelease& release) noexcept { worker = waiter_wait_far(worker, waiter, release); }
+  // The same where whoever is next waits, most likely, in another place.
+  void wait_elsewhere(Waiter& waiter, const QueueRelease& release) noexcept { worker = waiter_wait_elsewhere(worker, waiter, release); }
   // False: the deadline came first, and take_out(), which takes the lock, has found the waiter in the list and
   // taken it out. Where somebody else has, the waiter has been given what it waits for.
   template <class F>
@@ -197,10 +199,11 @@ enum class Leaves : uint8_t { kOtherwise, kDirectly, kFar };  // no ULT, or with
   return unit != nullptr && !unit_is(unit, flag::kTasklet | flag::kInPlace);
 }
 
+// By the most frequent reasons: who does so because of another one comes back by returns that are not expected.
 [[gnu::always_inline]] inline bool leaves_far(Worker* worker, uint64_t deadline) noexcept {
   if (!is_waiting_ult(worker, deadline)) return false;
   const Unit* next = worker->lane.front_private();
-  return next == nullptr || !leaves_directly(worker, klt_current()) || !resumes_directly(next);
+  return next == nullptr || !unit_is(next, flag::kDirect) || !unit_is(klt_current(), flag::kDirect);
 }
 
 // The same, for who certainly waits: if it is kDirectly, the next one is out of the ring.

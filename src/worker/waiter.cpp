@@ -91,7 +91,10 @@ bool sleep_till(Waiter& waiter, uint64_t deadline) noexcept {
   return woken;
 }
 
-Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+namespace {
+
+template <bool kByJump>
+[[gnu::always_inline]] inline Worker* wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
   Unit* unit = waiter.unit;
   if (unit == nullptr) {
     release(worker);
@@ -107,9 +110,19 @@ Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& r
   }
   if (!waiter.stays) note_whether_it_stays(worker, waiter);
   LockedWait wait{&waiter, release};
-  worker = leave_unit(worker, unit, park_locked_action, &wait);
+  worker = kByJump ? leave_unit_far(worker, unit, park_locked_action, &wait) : leave_unit(worker, unit, park_locked_action, &wait);
   mark_if_direct(unit);
   return worker;
+}
+
+}  // namespace
+
+Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+  return wait_locked<false>(worker, waiter, release);
+}
+
+WEFT_RETURNS_BY_JUMP Worker* waiter_wait_elsewhere(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {
+  return wait_locked<true>(worker, waiter, release);
 }
 
 WEFT_RETURNS_BY_JUMP Worker* waiter_wait_far(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept {

@@ -122,6 +122,8 @@ inline void note_whether_it_stays(const Worker* worker, Waiter& waiter) noexcept
 Worker* waiter_wait_locked(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;
 // The same of a ULT that leaves_far(): it comes back by jumps (WEFT_RETURNS_BY_JUMP), as all that lies between here and the program has to.
 Worker* waiter_wait_far(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;
+// The same, straight over to the next one if that can be, and back by jumps in any case.
+Worker* waiter_wait_elsewhere(Worker* worker, Waiter& waiter, const QueueRelease& release) noexcept;
 // Waits the contended way, until the state is Woken or TimedOut.
 Worker* waiter_wait(Worker* worker, Waiter& waiter) noexcept;
 // For waiters that are no ULT's: sleeps in the kernel until the state is Woken. False: the deadline came
