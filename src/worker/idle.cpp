@@ -462,13 +462,6 @@ void wake_consumer(Pool* pool) noexcept {
   }
 }
 
-// Whether this worker, which is awake, is the only one that could be woken. One that has begun to pop from the pool just
-// now has looked, or looks, itself. Before it sleeps it has this worker see it (membarrier).
-bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
-  return worker != nullptr && pool->lane_owner == nullptr && pool->schedulers.load(std::memory_order_relaxed) == 1 &&
-         pool->sleepers.load(std::memory_order_relaxed) == 0 && may_pop(worker, pool);
-}
-
 }  // namespace
 
 // Of a pool that is no lane, its consumers are told here.

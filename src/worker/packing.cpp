@@ -90,6 +90,7 @@ void note_suspension(Worker* worker) noexcept {
   worker->parked = is_suspended(worker);
   const bool home_in_lane = worker->home()->lane_owner == worker;
   worker->ring_first = !worker->parked && ring_may_come_first(worker->sched) && home_in_lane;
+  worker->first_pool = !worker->parked && begins_with_first_pool(worker->sched) && !home_in_lane ? worker->sched->pools[0] : nullptr;
   {
     const std::scoped_lock hold(worker->lane.lock);  // of one that has stopped: Lane::list_stopped()
     worker->direct = !worker->parked && worker->parent == nullptr && worker->ring != nullptr;

@@ -1,6 +1,7 @@
 // ready.cpp: where a unit goes when it becomes ready.
 #include <algorithm>
 
+#include "klt/kernel_sleep.hpp"
 #include "pool/pool.hpp"
 #include "worker/packing.hpp"
 #include "worker/pool_hold.hpp"
@@ -103,7 +104,7 @@ bool others_may_run(const Unit* unit) noexcept {
 void push_and_wake(Worker* worker, Pool* pool, Unit* unit) noexcept {
   const PoolHold hold(worker, pool);
   pool->push(worker, unit);
-  wake_for_pool(worker, pool);
+  if (leaves_its_klt() || !serves_alone(worker, pool)) wake_for_pool(worker, pool);
 }
 
 void push_all_and_wake(Worker* worker, Pool* pool, UnitList& units, unsigned n) noexcept {

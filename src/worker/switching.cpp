@@ -293,6 +293,7 @@ constexpr uint64_t kPlainMask =
   for (;;) {
     Unit* unit = next_unit_of_ring(worker);
     if (unit != nullptr && run_plain(worker, unit)) continue;
+    if (__builtin_expect(unit == nullptr, 0)) unit = next_unit_of_first_pool(worker);
     if (__builtin_expect(unit == nullptr, 0)) unit = next_unit(worker);
     if (__builtin_expect(unit == nullptr, 0)) {
       if (worker->sched->user) run_user_main(worker);

@@ -155,6 +155,7 @@ struct alignas(64) Worker {
     const Unit* unit;
     Unit* by;
   } named{};  // dispatch_first, if it is watched, until it runs or goes elsewhere
+  Pool* first_pool = nullptr;      // of sched, if it begins each pick there, and that is no lane of this one's; else null
   bool ring_first = false;         // sched is built in, this one's lane is its first pool, others have no turns
   bool expects_inbox = false;      // what it ran last, after it had nothing, had been sent to it
   bool direct = false;             // units may switch to each other: home is the lane, and parent null
@@ -217,6 +218,14 @@ inline bool may_pop(const Worker* worker, const Pool* pool) noexcept {
     return owner == worker || (worker->sched->steals_lanes && pool == &owner->lane);
   }
   return is_consumer(worker, pool);
+}
+
+// Whether this worker, which is awake, is the only one that could be woken. One that has begun to pop from the pool just
+// now has looked, or looks, itself. Before it sleeps it has this worker see it (membarrier).
+inline bool serves_alone(const Worker* worker, const Pool* pool) noexcept {
+  return worker != nullptr && pool->lane_owner.load(std::memory_order_relaxed) == nullptr &&
+         pool->schedulers.load(std::memory_order_relaxed) == 1 && pool->sleepers.load(std::memory_order_relaxed) == 0 &&
+         is_consumer(worker, pool);
 }
 
 // ---- running ----------------------------------------------------------------------------------
@@ -301,6 +310,14 @@ WEFT_HOT Unit* next_unit_of_ring(Worker* worker) noexcept {
   if (__builtin_expect(unit != nullptr, 1)) ++worker->tick;  // the other way counts for itself
   return unit;
 }
+// The same of a first pool that is not the ring.
+WEFT_HOT Unit* next_unit_of_first_pool(Worker* worker) noexcept {
+  const bool ordinary = worker->first_pool != nullptr && worker->dispatch_first == nullptr &&
+                        worker->new_sched.load(std::memory_order_relaxed) == nullptr &&
+                        !worker->lane.has_inbox() && !worker->sched->exit.load(std::memory_order_relaxed) &&
+                        (++worker->tick & kLookRound) != 0;
+  return ordinary ? worker->first_pool->pop(worker) : nullptr;
+}
 // Whether it has something to do but what runs now: for all that can be said of pools of the user's, which may have units.
 // The worker's private part is the caller's. Async-signal-safe.
 bool units_wait(Worker* worker) noexcept;
@@ -325,6 +342,11 @@ inline void forget_tag(const Klt* klt) noexcept {
 void set_main_sched(Worker* worker, Sched* sched) noexcept;
 // The worker, which is the caller's, and has the scheduler that it was made with, takes units out of this pool too.
 bool worker_take_from(Worker* worker, Pool* pool) noexcept;
+// BASIC begins with another one of several now and then, and one that steals from lanes asks them.
+inline bool begins_with_first_pool(const Sched* sched) noexcept {
+  const bool by_turns = sched->kind == WEFT_SCHED_BASIC || sched->kind == WEFT_SCHED_BASIC_WAIT;
+  return !sched->user && !sched->steals_lanes && sched->kind != WEFT_SCHED_PACKING && !(by_turns && sched->pool_count > 1);
+}
 inline bool ring_may_come_first(const Sched* sched) noexcept {
   return !sched->user && !(sched->steals_lanes && sched->pool_count > 1);
 }
