@@ -114,7 +114,8 @@ namespace {
   return true;
 }
 
-// Through the scheduler.
+}  // namespace
+
 [[gnu::noinline]] WEFT_RETURNS_BY_JUMP int yield_away(Worker* worker, Unit* unit) noexcept {
   const uint64_t switches = worker->stats.switches.load(std::memory_order_relaxed) + 1;
   if (is_schedulers_turn(switches)) worker->tick |= kLookRound;
@@ -124,8 +125,6 @@ namespace {
   guard_leave(worker);
   return WEFT_OK;
 }
-
-}  // namespace
 
 [[gnu::noinline]] int yield_slow() noexcept {
   Worker* worker = guard_enter();

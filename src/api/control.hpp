@@ -12,6 +12,8 @@ void suspend_action(Worker* worker, Unit* unit, void*);
 void yield_to_worker(Worker* worker, Unit* unit, Worker* to);
 // weft_yield() by the general way. Guard down.
 int yield_slow() noexcept;  // WEFT_OK
+// By way of the scheduler; of a ULT that has not been cancelled. Guard up; it is lowered.
+int yield_away(Worker* worker, Unit* unit) noexcept;  // WEFT_OK
 
 inline bool is_ult(const Unit* unit) noexcept { return unit != nullptr && !unit_is(unit, flag::kTasklet); }
 

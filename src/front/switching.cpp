@@ -69,9 +69,14 @@ void note_context(Unit* unit, uint64_t context) noexcept {
          !lane.ring_full();
 }
 
-// The worker runs a user-defined or stacked scheduler.
+// The worker runs a user-defined or stacked scheduler, or one whose first pool is no lane.
 [[gnu::noinline]] int yield_to_parent(Worker* worker, uint64_t context, int (*otherwise)()) noexcept {
   Unit* unit = klt_current();
+  const bool by_scheduler = worker->parent == nullptr && worker->ring == nullptr && is_ult(unit) && !unit_is(unit, flag::kWatched);
+  if (by_scheduler && unit->requests.load(std::memory_order_relaxed) == 0) {
+    note_context(unit, context);
+    return yield_away(worker, unit);
+  }
   if (!is_ult(unit) || unit->requests.load(std::memory_order_relaxed) != 0 || !leaves_to_parent(worker, unit)) {
     return yield_in_general(context, otherwise);
   }
