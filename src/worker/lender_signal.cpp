@@ -497,9 +497,12 @@ void lender_give_back(Identity& identity, uint64_t set) noexcept {
   lender_wait_mask(identity, before);
 }
 
-// It has been called when it looks for calls next, and by then has delivered what it had in hand.
+// It has been called when it looks for calls next, and by then has delivered what it had in hand. Not from a handler: there the courier, for which
+// it waits, may be put off until this one lowers its guard.
 void lender_catch_up(Identity& identity) noexcept {
-  if (passed.to.load(std::memory_order_relaxed) != &identity || (signal_mask_here() & own_signals_mask()) != 0) return;
+  if (passed.to.load(std::memory_order_relaxed) != &identity) return;
+  const uint64_t mask = signal_mask_here();
+  if ((mask & own_signals_mask()) != 0 || own_signals_handler_runs(mask)) return;
   if (identity.tid != process()) return;  // in a child of vfork()
   lender_call(identity);
   const uint32_t call = identity.calls.load(std::memory_order_relaxed);

@@ -59,7 +59,7 @@ void lender_wait_mask(Identity& identity, uint64_t mask) noexcept;
 // pending where the caller is then. 0: it has left it.
 void lender_bring(Identity& identity, uint64_t wanted) noexcept;
 // The caller's, which has been woken for nothing that can be seen. If its lender has taken one meanwhile that is for the caller, the
-// handler has run when this returns.
+// handler has run when this returns; unless a handler calls. Guard down.
 void lender_catch_up(Identity& identity) noexcept;
 // The same of the calling thread, whatever it is. Async-signal-safe.
 void lender_catch_up_here() noexcept;

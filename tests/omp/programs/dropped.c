@@ -95,6 +95,41 @@ static void a_handler_has_run_when_a_call_ends(void) {
   CHECK(signal(SIGALRM, SIG_DFL) == note);
 }
 
+static void wait_a_little(void) {
+  PRAGMA(omp parallel num_threads(2)) {
+    for (volatile int i = 0; i < 1000; ++i) {
+    }
+  }
+}
+
+static void sets_a_default(int number) {
+  (void)number;
+  signal(SIGHUP, SIG_DFL);
+}
+
+/* While another process sends others it sets that, and so does who calls. */
+static void handlers_set_defaults(void) {
+  const double end = omp_get_wtime() + 2;
+  struct epoll_event event;
+  CHECK(signal(SIGUSR1, sets_a_default) == SIG_DFL && signal(SIGUSR2, sets_a_default) == SIG_DFL);
+  const pid_t parent = getpid(), sender = fork();
+  if (sender == 0) {
+    for (unsigned i = 0; getppid() == parent; ++i) {
+      kill(parent, i % 2 == 0 ? SIGUSR1 : SIGUSR2);
+      if (rand() % 3 == 0) usleep((useconds_t)(rand() % 300));
+    }
+    _exit(0);
+  }
+  CHECK(sender > 0);
+  for (unsigned i = 0; omp_get_wtime() < end; ++i) {
+    if (i % 4 == 0) CHECK(signal(SIGHUP, SIG_DFL) == SIG_DFL);
+    if (i % 4 == 1) epoll_wait(set, &event, 1, 1);
+    if (i % 4 == 2) wait_a_little();
+    if (i % 4 == 3) usleep(100);
+  }
+  CHECK(kill(sender, SIGKILL) == 0 && waitpid(sender, NULL, 0) == sender);
+}
+
 int main(void) {
   set = epoll_create1(0);
   CHECK(set >= 0);
@@ -103,5 +138,6 @@ int main(void) {
   have_children();
   a_handler_ends_it();
   a_handler_has_run_when_a_call_ends();
+  handlers_set_defaults();
   return check_end();
 }
