@@ -4,9 +4,9 @@
 // identity. So does, with the KLT, who sets a timer anew that was just about to end one.
 //
 // Besides, the kernel fails some calls (epoll_wait()) for a signal that this thread then does not get: whenever the lender of the main thread
-// has waited for one of the process and got it, all other threads look for it. A program that handles none takes that for an error; of one
-// that handles some the main thread hears of it only once its handler has run: who looks for what that has done, and calls again, would wait for
-// a signal that has come.
+// has waited for one of the process and got it, all other threads look for it. A program that handles none takes that for an error. Nor would
+// one that handles some hear of it on a thread that has none open but what comes to main; and main only once its handler has run: who looks for
+// what that has done, and calls again, would wait for a signal that has come.
 //
 // A call that lets signals in which are blocked otherwise (ppoll(), sigsuspend()) needs more. If one of the program's and one of ours come at
 // once, its handler may have run, with all signals blocked, before ours comes: to where the call has failed, which ours would count, and the
@@ -60,7 +60,10 @@ bool call_cut_short(CallMark& since) {
   since = call_mark();
   if (since.brought != before.brought) return false;
   if (on_thread || since.klt != before.klt || since.ult != before.ult || !program_may_handle()) return true;
-  if (Identity* identity = identity_of(pthread_self())) lender_catch_up(*identity);
+  Identity* identity = identity_of(pthread_self());
+  if (identity == nullptr) return false;
+  if (const uint64_t mains = lender_takes_for_main(*identity)) return !program_handles_here(~mains);
+  lender_catch_up(*identity);
   return false;
 }
 

@@ -59,17 +59,20 @@ void program_sets_handler(int signal) noexcept {
 
 bool program_has_handlers() noexcept { return handlers.load(std::memory_order_relaxed) != Handlers::kNone; }
 
-// The kernel is asked, too: handlers may be set past the C library.
-bool program_may_handle() noexcept {
-  const Handlers set = handlers.load(std::memory_order_relaxed);
-  if (set == Handlers::kUnknown || set == Handlers::kSome) return true;
-  for (uint64_t open = kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
+bool program_handles_here(uint64_t set) noexcept {
+  for (uint64_t open = set & kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
     Action now{};
     system_call(SYS_rt_sigaction, __builtin_ctzll(open) + 1, 0, reinterpret_cast<long>(&now), sizeof now.mask);
     const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN;
     if (handled && !own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return true;
   }
   return false;
+}
+
+// The kernel is asked, too: handlers may be set past the C library.
+bool program_may_handle() noexcept {
+  const Handlers set = handlers.load(std::memory_order_relaxed);
+  return set == Handlers::kUnknown || set == Handlers::kSome || program_handles_here(~uint64_t{0});
 }
 
 uint64_t signals_of_others() noexcept {

@@ -38,6 +38,8 @@ extern std::atomic<uint64_t> blocked_by_others;
 // Whether a handler of the program's may run in the calling thread, as far as can be told: once it has set any, it may. Not for what comes of a
 // thread's own doing.
 bool program_may_handle() noexcept;
+// Of these, as the kernel has it now, if the calling thread has them open.
+bool program_handles_here(uint64_t set) noexcept;
 // It has set some by now, of faults too, as far as can be told without asking the kernel.
 bool program_has_handlers() noexcept;
 // Of the functions by which programs set them (intercept/): they are there; one has been set, maybe by a child that shares our memory.

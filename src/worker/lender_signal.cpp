@@ -509,6 +509,11 @@ void lender_catch_up(Identity& identity) noexcept {
   while (static_cast<int32_t>(identity.caught_up.load(std::memory_order_acquire) - call) < 0) cpu_yield();
 }
 
+uint64_t lender_takes_for_main(const Identity& caller) noexcept {
+  const Identity* to = passed.to.load(std::memory_order_acquire);
+  return to != nullptr && to != &caller && to->unit.load(std::memory_order_relaxed) != nullptr ? ~blocked(*to) : 0;
+}
+
 void lender_catch_up_here() noexcept {
   Identity* to = passed.to.load(std::memory_order_acquire);
   if (to != nullptr && to->thread_pointer == thread_pointer()) lender_catch_up(*to);

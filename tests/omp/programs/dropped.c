@@ -61,6 +61,7 @@ static void have_children(void) {
 }
 
 static int handled;
+static const struct itimerval often = {.it_value = {.tv_usec = 2000}, .it_interval = {.tv_usec = 2000}}, never;
 
 static void once(int number) {
   signal(number, SIG_DFL);
@@ -83,7 +84,6 @@ static void note(int number) {
 static void a_handler_has_run_when_a_call_ends(void) {
   enum { kTimes = 300 };
   struct epoll_event event;
-  const struct itimerval often = {.it_value = {.tv_usec = 2000}, .it_interval = {.tv_usec = 2000}}, never = {.it_value = {0}};
   CHECK(signal(SIGALRM, note) != SIG_ERR);
   CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
   for (int i = 0; i < kTimes; ++i) {
@@ -92,6 +92,49 @@ static void a_handler_has_run_when_a_call_ends(void) {
     CHECK(__atomic_load_n(&handled, __ATOMIC_ACQUIRE));
   }
   CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  CHECK(signal(SIGALRM, SIG_DFL) == note);
+}
+
+/* What the process is sent is handled on main, which has it open, and ends no other thread's calls. */
+static void others_do_not_hear(void) {
+  enum { kTimes = 100 };
+  CHECK(signal(SIGALRM, note) == SIG_DFL);
+  CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+  PRAGMA(omp parallel num_threads(kThreads)) {
+    struct epoll_event event;
+    if (omp_get_thread_num() == 0) {
+      const double end = omp_get_wtime() + 1;
+      while (omp_get_wtime() < end) {
+      }
+    } else {
+      for (int i = 0; i < kTimes; ++i) CHECK(epoll_wait(set, &event, 1, 10) == 0);
+    }
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  CHECK(signal(SIGALRM, SIG_DFL) == note);
+}
+
+/* But where main has blocked it, it does. */
+static void who_has_it_open_hears(void) {
+  sigset_t one;
+  int open = 0;
+  sigemptyset(&one);
+  sigaddset(&one, SIGALRM);
+  CHECK(signal(SIGALRM, note) == SIG_DFL);
+  PRAGMA(omp parallel num_threads(kThreads)) {
+    struct epoll_event event;
+    CHECK(pthread_sigmask(omp_get_thread_num() == 1 ? SIG_UNBLOCK : SIG_BLOCK, &one, NULL) == 0);
+    PRAGMA(omp barrier)
+    if (omp_get_thread_num() == 1) {
+      CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+      for (int i = 0; i < 20; ++i) CHECK(epoll_wait(set, &event, 1, 60000) == -1 && errno == EINTR);
+      CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+      open = 1;
+    }
+    PRAGMA(omp barrier)
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &one, NULL) == 0);
+  }
+  CHECK(open == 1);
   CHECK(signal(SIGALRM, SIG_DFL) == note);
 }
 
@@ -138,6 +181,8 @@ int main(void) {
   have_children();
   a_handler_ends_it();
   a_handler_has_run_when_a_call_ends();
+  others_do_not_hear();
+  who_has_it_open_hears();
   handlers_set_defaults();
   return check_end();
 }
