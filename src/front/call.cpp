@@ -40,8 +40,8 @@ bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(si
 // Without the guard, which may take the caller to another KLT: who has come back from the kernel may have lost its worker there.
 CallMark call_mark() {
   if (!klt_register_valid()) return {};
+  if (klt_is_inside_here()) return {};
   const Klt* self = klt_self();
-  if (klt_is_inside(self)) return {};
   CallMark mark;
   mark.klt = self;
   mark.thread = self->interruptions.load(std::memory_order_relaxed);
@@ -70,7 +70,7 @@ bool call_cut_short(CallMark& since) {
 namespace {
 
 Identity* identity_of_caller() noexcept {
-  return klt_register_valid() && !klt_is_inside(klt_self()) ? identity_of(pthread_self()) : nullptr;
+  return klt_register_valid() && !klt_is_inside_here() ? identity_of(pthread_self()) : nullptr;
 }
 
 }  // namespace

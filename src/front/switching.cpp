@@ -366,7 +366,7 @@ bool yield_as_thread(unsigned calls) {
   // To look costs some microseconds. Where nothing waits here, each call is one of the kernel's; else it is some 20 ns, and
   // what is here is to be run first.
   constexpr unsigned kTurnAlone = 128, kTurn = 256;
-  if (!klt_register_valid() || klt_is_inside(klt_self()) || yields_in_kernel(klt_self())) return false;
+  if (!klt_register_valid() || klt_is_inside_here() || yields_in_kernel(klt_self())) return false;
   Worker* worker = guard_enter();
   Unit* unit = klt_current();
   if (!is_ult(unit) || !unit_owns(unit, own::kIdentity)) {
@@ -394,7 +394,7 @@ bool yield_as_thread(unsigned calls) {
 bool sleep_as_thread(uint64_t ns) {
   // The kernel's own are as long at least, and who polls by them is not to take all of its worker's time.
   constexpr uint64_t kLeast = 20'000;
-  if (!klt_register_valid() || klt_is_inside(klt_self())) return false;
+  if (!klt_register_valid() || klt_is_inside_here()) return false;
   Worker* worker = guard_enter();
   const Unit* unit = klt_current();
   const bool pays = is_ult(unit) && unit_owns(unit, own::kIdentity) &&

@@ -177,13 +177,13 @@ void before_jump_elsewhere(__jmp_buf_tag* target, int value) noexcept {
 // ---- at once ----------------------------------------------------------------------------------------
 
 // In a section; or in a scope that holds a lock of Weft's, and is not to be left.
-bool is_in_weft(const Klt* self) noexcept { return klt_is_inside(self) || !may_leave_asleep(self); }
+bool is_in_weft() noexcept { return klt_is_inside_here() || klt_register_load<kKltNoPreemption, uint32_t>() % kMayLeave != 0; }
 
 void before_jump(__jmp_buf_tag* target, int value) noexcept {
   if (!klt_register_valid()) return before_jump_elsewhere(target, value);
   Identity* identity = identity_of(pthread_self());
   const Unit* unit = unit_here(identity);
-  const bool inside = is_in_weft(klt_self());
+  const bool inside = is_in_weft();
   const bool changes = changes_mask(*target), another = unit != nullptr && identity->jumps.load(std::memory_order_relaxed);
   if (__builtin_expect(!inside && !changes && !another && program_handles_fault == nullptr, 1)) return;
   const Look found = look(*target, unit != nullptr ? unit->stack : nullptr);

@@ -49,7 +49,7 @@ void weft::rt::program_mask_note(Klt& klt, Identity* identity, uint64_t mask) no
 }
 
 void weft::rt::program_mask_is(uint64_t mask) noexcept {
-  const bool inside = klt_is_inside(klt_self());
+  const bool inside = klt_is_inside_here();
   if (!inside) guard_enter();  // on one KLT
   program_mask_note(*klt_self(), identity_of(pthread_self()), mask);
   if (!inside) guard_leave(guard_worker());
@@ -65,7 +65,7 @@ int change(Function* next, int how, const sigset_t& wanted, sigset_t& before) no
 
 // With the stand-in: none of ours is pending then. Not in a handler.
 int block_with_stand_in(Function* next, const sigset_t& wanted, sigset_t& before) noexcept {
-  const bool inside = klt_is_inside(klt_self());
+  const bool inside = klt_is_inside_here();
   if (!inside) guard_enter();  // on one KLT
   Klt* self = klt_self();
   self->blocks_stand_in.store(true, std::memory_order_seq_cst);
@@ -84,7 +84,7 @@ bool blocks_stand_in(int how, uint64_t wanted) noexcept {
 
 // What a ULT opens is to come before the call returns, also what waits at its lender.
 void have_pending_here(int how, uint64_t set) noexcept {
-  if (how == SIG_BLOCK || klt_is_inside(klt_self())) return;
+  if (how == SIG_BLOCK || klt_is_inside_here()) return;
   Identity* identity = identity_of(pthread_self());
   const uint64_t opened = how == SIG_UNBLOCK ? set : ~set;
   const uint64_t sent = identity != nullptr ? identity->sent.load(std::memory_order_acquire) & opened : 0;

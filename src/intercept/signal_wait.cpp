@@ -46,7 +46,7 @@ void ask_lender(const sigset_t* set) noexcept {
   Identity* identity = identity_of_caller();
   if (identity == nullptr || set == nullptr) return;
   const uint64_t asked = pending_at_lender(*identity, kernel_set(*set));
-  if (__builtin_expect(asked != 0, 0) && !klt_is_inside(klt_self())) lender_give_back(*identity, asked);
+  if (__builtin_expect(asked != 0, 0) && !klt_is_inside_here()) lender_give_back(*identity, asked);
 }
 
 // Round such a call. What its lender has comes first; what that is sent meanwhile is brought.

@@ -206,6 +206,15 @@ inline bool klt_is_inside(const Klt* klt) noexcept {
   return klt->guard.load(std::memory_order_acquire) != 0 ||
          klt->own.load(std::memory_order_acquire)->mutex.load(std::memory_order_acquire) != 0;
 }
+// The same of the caller, if a tick may take that to another KLT at any moment: this one would soon be inside, for others. Precondition: as above.
+[[gnu::always_inline]] inline bool klt_is_inside_here() noexcept {
+  if (klt_register_load<kKltGuard, uint32_t>() != 0) return true;
+  for (;;) {
+    const Klt* self = klt_self();
+    if (self->own.load(std::memory_order_acquire)->mutex.load(std::memory_order_acquire) == 0) return false;
+    if (klt_self() == self) return true;
+  }
+}
 [[gnu::always_inline]] inline Unit* klt_current() noexcept {
   return klt_register_load<kKltCurrent, Unit*>();
 }

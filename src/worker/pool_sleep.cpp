@@ -46,7 +46,7 @@ void leave_to_spare_maker(Waiter* waiter) noexcept {
 // A scheduler's ULT may have to go into a pool of the user's, whose function a KLT without a worker cannot call as a KLT, and a
 // signal handler, which may have interrupted malloc, cannot call at all.
 void wake_sleeper(Worker* worker, Waiter* waiter) noexcept {
-  const bool no_worker = worker == nullptr && klt_register_valid() && klt_is_inside(klt_self());
+  const bool no_worker = worker == nullptr && klt_register_valid() && klt_is_inside_here();
   if (!no_worker || waiter->unit == nullptr || goes_to_builtin(waiter->unit)) return waiter_wake(worker, waiter);
   if (klt_self()->passes_gate.load(std::memory_order_relaxed)) return leave_to_spare_maker(waiter);
   const AsThread scope(klt_self());

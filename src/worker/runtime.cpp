@@ -44,7 +44,7 @@ constinit std::atomic<unsigned> worker_marks_used{0};
 void SetupMutex::lock() noexcept {
   if (mutex_.try_lock()) return;
   // A handler that has interrupted Weft forks: see process_fork.cpp.
-  const bool inside = klt_register_valid() && klt_is_inside(klt_self());
+  const bool inside = klt_register_valid() && klt_is_inside_here();
   if (!inside && guard_enter() != nullptr) block_about_to_wait();
   mutex_.lock();
 }

@@ -239,7 +239,7 @@ int unit_signal_send(Identity& to, int signal) noexcept {
   }
   membarrier_all();  // it sees that as it gets onto a KLT, or we see where it is
   // A handler that has interrupted Weft waits for nobody, who may wait for it.
-  if (klt_register_valid() && klt_is_inside(klt_self())) {
+  if (klt_register_valid() && klt_is_inside_here()) {
     static_cast<void>(try_send(to, signal, true, true));
   } else {
     bool done = false;
