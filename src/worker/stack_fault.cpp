@@ -42,7 +42,10 @@ bool allow_on_stack(uintptr_t address) noexcept {
     if (nearest == nullptr) return false;
     const Peek<Stack> stack(nearest);
     const bool lies_in_it = stack && reinterpret_cast<const char*>(nearest) == stack->top;
-    if (lies_in_it) return address >= reinterpret_cast<uintptr_t>(stack->low) + kPage && stack_code_allow(*stack.get());
+    const bool has_address = stack && address - reinterpret_cast<uintptr_t>(stack->low) < static_cast<size_t>(stack->top - stack->low);
+    if (lies_in_it || (has_address && stack->part)) {
+      return address >= reinterpret_cast<uintptr_t>(stack->low) + kPage && stack_code_allow(*stack.get());
+    }
     from = reinterpret_cast<uintptr_t>(nearest);  // the record of a thread's own, or of one that has just been given back
   }
 }

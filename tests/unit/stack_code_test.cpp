@@ -55,6 +55,21 @@ void in_another_size(const std::function<void()>& then) {
   }, &attr);
 }
 
+// Its stack is a part of one.
+void with_an_identity(const std::function<void()>& then) {
+  weft_unit_attr_t attr = WEFT_UNIT_ATTR_INIT;
+  attr.identity = WEFT_IDENTITY_OWN;
+  Call call([&] {
+    then();
+    run_code_here();
+  });
+  weft_unit_t unit = nullptr;
+  const int error = weft_ult_create(&Call::run, &call, &attr, &unit);
+  if (error == WEFT_ERR_UNSUPPORTED) return in_default_size(then);
+  CHILD_OK(error);
+  CHILD_OK(weft_free(&unit));
+}
+
 void in_tasklet(const std::function<void()>& then) {
   weft_test::in_tasklet([&] {
     then();
@@ -120,6 +135,7 @@ struct Place {
   void (*run)(const std::function<void()>& then);
 };
 const Place kPlaces[] = {{"DefaultSize", in_default_size},       {"AnotherSize", in_another_size},
+                         {"WithAnIdentity", with_an_identity},
                          {"Tasklet", in_tasklet},                {"StackOfAnother", on_stack_of_another},
                          {"StackOfAWaitingOne", on_stack_of_a_waiting_one}, {"ByAThread", by_a_thread},
                          {"MoreThanABatch", of_more_than_a_batch}};
