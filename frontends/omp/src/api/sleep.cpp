@@ -100,7 +100,6 @@ WEFT_OMP_API int usleep(useconds_t microseconds) {
 WEFT_OMP_API unsigned sleep(unsigned seconds) {
   const timespec wish{static_cast<time_t>(seconds), 0};
   timespec rest{};
-  // As many seconds as were not slept, the last one if it was not slept to the half.
-  if (sleep_on(CLOCK_REALTIME, 0, &wish, &rest) == 0) return 0;
-  return static_cast<unsigned>(rest.tv_sec) + (rest.tv_nsec >= kSecond / 2 ? 1 : 0);
+  // As many whole seconds as were not slept, as the C library has it.
+  return sleep_on(CLOCK_REALTIME, 0, &wish, &rest) == 0 ? 0 : static_cast<unsigned>(rest.tv_sec);
 }
