@@ -20,6 +20,7 @@
 #include "os/kernel_tid.hpp"
 #include "os/peek.hpp"
 #include "os/signal_mask.hpp"
+#include "worker/lender_signal.hpp"
 #include "worker/unit_signal.hpp"
 
 using namespace weft::rt;
@@ -260,10 +261,17 @@ int tgkill(pid_t process, pid_t number, int signal) { return static_cast<int>(tg
 int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
   return create_timer(event, [&](sigevent* directed) { return next_timer_create.get()(clock, directed, timer); });
 }
-int timer_delete(timer_t timer) noexcept { return next_timer_delete.get()(timer); }
+// What it has sent before has been handled: interval_timer.cpp.
+int timer_delete(timer_t timer) noexcept {
+  const int error = next_timer_delete.get()(timer);
+  if (error == 0) lender_catch_up_here();
+  return error;
+}
 int timer_getoverrun(timer_t timer) noexcept { return next_timer_getoverrun.get()(timer); }
 int timer_settime(timer_t timer, int flags, const itimerspec* next, itimerspec* was) noexcept {
-  return next_timer_settime.get()(timer, flags, next, was);
+  const int error = next_timer_settime.get()(timer, flags, next, was);
+  if (error == 0 && next->it_value.tv_sec == 0 && next->it_value.tv_nsec == 0) lender_catch_up_here();
+  return error;
 }
 int timer_gettime(timer_t timer, itimerspec* now) noexcept { return next_timer_gettime.get()(timer, now); }
 #pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -95,7 +96,52 @@ static void a_handler_has_run_when_a_call_ends(void) {
   CHECK(signal(SIGALRM, SIG_DFL) == note);
 }
 
-/* What the process is sent is handled on main, which has it open, and ends no other thread's calls. */
+static int count;
+
+static void count_one(int number) {
+  (void)number;
+  __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+}
+
+/* The program may take away what the handler uses. */
+static void no_handler_runs_once_its_timer_has_stopped(void) {
+  enum { kTimes = 400 };
+  const struct itimerval often_now = {.it_value = {.tv_usec = 150}, .it_interval = {.tv_usec = 150}};
+  const struct itimerspec never_now = {.it_value = {0}};
+  const struct itimerspec often_then = {.it_value = {.tv_nsec = 150000}, .it_interval = {.tv_nsec = 150000}};
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+  timer_t timer;
+  CHECK(signal(SIGALRM, count_one) == SIG_DFL);
+  CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  for (int i = 0; i < kTimes; ++i) {
+    if (i % 2 == 0) {
+      CHECK(setitimer(ITIMER_REAL, &often_now, NULL) == 0);
+    } else {
+      CHECK(timer_settime(timer, 0, &often_then, NULL) == 0);
+    }
+    const double end = omp_get_wtime() + 0.0005;
+    while (omp_get_wtime() < end) {
+    }
+    if (i % 4 == 0) {
+      CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    } else if (i % 2 == 0) {
+      struct itimerval left;
+      CHECK(setitimer(ITIMER_REAL, &never, &left) == 0);
+    } else {
+      CHECK(timer_settime(timer, 0, &never_now, NULL) == 0);
+    }
+    const int before = __atomic_load_n(&count, __ATOMIC_RELAXED);
+    const double later = omp_get_wtime() + 0.0005;
+    while (omp_get_wtime() < later) {
+    }
+    CHECK(__atomic_load_n(&count, __ATOMIC_RELAXED) == before);
+  }
+  CHECK(timer_delete(timer) == 0);
+  CHECK(count > 0);
+  CHECK(signal(SIGALRM, SIG_DFL) == count_one);
+}
+
+/* What the process is sent is handled on main while that runs and has it open, and ends no other thread's calls. */
 static void others_do_not_hear(void) {
   enum { kTimes = 100 };
   CHECK(signal(SIGALRM, note) == SIG_DFL);
@@ -106,11 +152,11 @@ static void others_do_not_hear(void) {
       const double end = omp_get_wtime() + 1;
       while (omp_get_wtime() < end) {
       }
+      CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
     } else {
       for (int i = 0; i < kTimes; ++i) CHECK(epoll_wait(set, &event, 1, 10) == 0);
     }
   }
-  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
   CHECK(signal(SIGALRM, SIG_DFL) == note);
 }
 
@@ -181,6 +227,7 @@ int main(void) {
   have_children();
   a_handler_ends_it();
   a_handler_has_run_when_a_call_ends();
+  no_handler_runs_once_its_timer_has_stopped();
   others_do_not_hear();
   who_has_it_open_hears();
   handlers_set_defaults();
