@@ -576,8 +576,18 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
     const uint32_t calls = identity.calls.load(std::memory_order_acquire);
     deliver_sent(identity);
     if (take_passed(identity)) continue;
-    identity.caught_up.store(calls, std::memory_order_release);
     const uint64_t set = accepted(identity);
+    if (calls != identity.caught_up.load(std::memory_order_relaxed)) {
+      // The courier, which is for this thread, comes before what the process has been sent earlier.
+      const uint64_t others = set & ~own_signals_mask();
+      const timespec no_time{};
+      const long earlier = system_call(SYS_rt_sigtimedwait, word(&others), word(&identity.info), word(&no_time), kMaskBytes);
+      if (earlier > 0) {
+        take_for_process(identity, static_cast<int>(earlier), false);
+        continue;
+      }
+      identity.caught_up.store(calls, std::memory_order_release);
+    }
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
     if (signal > 0) take_for_process(identity, static_cast<int>(signal), false);
   }
