@@ -31,7 +31,7 @@ unsigned alarm(unsigned seconds) noexcept {
   return left;
 }
 
-// glibc takes none for one that stops it.
+// The kernel takes none for one that stops it.
 int setitimer(__itimer_which_t which, const itimerval* time, itimerval* was) noexcept {
   const int error = next_setitimer.get()(which, time, was);
   if (error == 0 && (time == nullptr || stops(*time))) lender_catch_up_here();

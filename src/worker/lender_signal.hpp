@@ -61,10 +61,10 @@ void lender_bring(Identity& identity, uint64_t wanted) noexcept;
 // The caller's, which has been woken for nothing that can be seen. If its lender has taken one meanwhile that is for the caller, the
 // handler has run when this returns; unless a handler calls. Guard down.
 void lender_catch_up(Identity& identity) noexcept;
-// Of another thread than main: what comes to main where the process is sent it. 0: nothing is known of main.
-uint64_t lender_takes_for_main(const Identity& caller) noexcept;
 // The same of the calling thread, whatever it is. Async-signal-safe.
 void lender_catch_up_here() noexcept;
+// Of another thread than main: what comes to main where the process is sent it. 0: nothing is known of main.
+uint64_t lender_takes_for_main(const Identity& caller) noexcept;
 // The caller's: what its lender has of these, since it has blocked them, becomes pending where the caller is. Guard down.
 void lender_give_back(Identity& identity, uint64_t set) noexcept;
 // The ULT lets go of its identity, or has taken what was in hand: the lender looks again. The same.
