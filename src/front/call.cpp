@@ -58,12 +58,12 @@ bool call_cut_short(CallMark& since) {
   while (before.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
   const bool on_thread = before.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
   since = call_mark();
-  if (since.brought != before.brought) return false;
-  if (on_thread || since.klt != before.klt || since.ult != before.ult || !program_may_handle()) return true;
+  const bool brought = since.brought != before.brought;
+  if (!brought && (on_thread || since.klt != before.klt || since.ult != before.ult || !program_may_handle())) return true;
   Identity* identity = identity_of(pthread_self());
   if (identity == nullptr) return false;
-  if (const uint64_t mains = lender_takes_for_main(*identity)) return !program_handles_here(~mains);
-  lender_catch_up(*identity);
+  if (const uint64_t mains = brought ? 0 : lender_takes_for_main(*identity)) return !program_handles_here(~mains);
+  lender_catch_up(*identity);  // also where one was pending here: it may have come to the lender first
   return false;
 }
 

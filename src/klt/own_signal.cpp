@@ -64,6 +64,13 @@ KernelAction action_of(int signal) noexcept {
   return now;
 }
 
+// Also what the process has been sent.
+[[gnu::section("weft_tick"), gnu::always_inline]] inline uint64_t pending_here() noexcept {
+  uint64_t pending = 0;
+  system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
+  return pending;
+}
+
 // Whether one of them does more than nothing. One that some thread has blocked is pending though it is ignored.
 [[gnu::section("weft_tick")]] __attribute__((no_sanitize("thread", "address"))) bool ends_a_call(uint64_t pending) noexcept {
   constexpr uint64_t kIgnored = signal_bit(SIGCHLD) | signal_bit(SIGCONT) | signal_bit(SIGURG) | signal_bit(SIGWINCH);
@@ -87,9 +94,7 @@ KernelAction action_of(int signal) noexcept {
     return;
   }
   if (__builtin_expect(!frame_call_failed(frame), 1)) return;
-  uint64_t pending = 0;
-  system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
-  pending &= ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
+  const uint64_t pending = pending_here() & ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
   if (pending != 0 && ends_a_call(pending)) return;
   // It may leave in this handler, and have come from where it goes on.
   const Unit* unit = klt_current();
@@ -243,14 +248,13 @@ bool own_signals_handler_runs(uint64_t blocked) noexcept {
 __attribute__((no_sanitize("thread", "address"))) void own_signal_returns_to(const ucontext_t& frame) noexcept {
   if (san::kSignalsComeLate) return;  // nothing need be blocked here, nor open there
   const uint64_t opens = ~kernel_set(frame.uc_sigmask) & ~own_signals_mask();
-  lender_pass_on(opens);
-  // What is left comes here: the call that we have interrupted is ended by it, though we have been noted already.
-  if (__builtin_expect(!frame_call_failed(frame), 1)) return;
+  // What is left comes here: the call that we have interrupted is ended by it, though we have been noted already. Not what comes only now.
+  uint64_t left = lender_pass_on(opens);
+  if (left == 0 || __builtin_expect(!frame_call_failed(frame), 1)) return;
   const Unit* unit = klt_current();
   if (unit == nullptr || !unit_owns(unit->host, own::kIdentity)) return;
-  uint64_t pending = 0;
-  system_call(SYS_rt_sigpending, reinterpret_cast<long>(&pending), sizeof pending, 0, 0);
-  if ((pending & opens) != 0 && ends_a_call(pending & opens)) unit->host->identity->brought.fetch_add(1, std::memory_order_relaxed);
+  left &= pending_here();
+  if (left != 0 && ends_a_call(left)) unit->host->identity->brought.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept {

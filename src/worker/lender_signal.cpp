@@ -379,18 +379,19 @@ WEFT_ON_LENDER bool take_passed(Identity& identity) noexcept {
   return all != 0;
 }
 
-// True: the lender has something to look at.
-WEFT_ON_LENDER bool pass_one(int signal) noexcept {
+enum class Passing { kPassed, kGone, kStays };
+
+WEFT_ON_LENDER Passing pass_one(int signal) noexcept {
   const uint64_t one = signal_bit(signal);
   siginfo_t info;
   const timespec no_time{};
-  if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return false;
+  if (system_call(SYS_rt_sigtimedwait, word(&one), word(&info), word(&no_time), kMaskBytes) <= 0) return Passing::kGone;
   const bool may_be = info.si_code == SI_QUEUE && klt_register_valid() && klt_self()->has_been_sent.load(std::memory_order_relaxed);
   const bool to_this = info.si_code == SI_TKILL || may_be;
-  if (!to_this) return pass(info);
+  if (!to_this) return pass(info) ? Passing::kPassed : Passing::kGone;
   // It has been sent to this thread, for whatever runs here; or it may have been, and whoever runs here may handle what the process has been sent.
   system_call(SYS_rt_tgsigqueueinfo, process(), kernel_tid(), signal, word(&info));
-  return false;
+  return Passing::kStays;
 }
 
 // By the ULT. What it has opened may be with its lender; one of a thread of the program's takes it from now on, or no longer.
@@ -542,15 +543,22 @@ WEFT_ON_LENDER void lender_serve(Identity& identity) noexcept {
   }
 }
 
-WEFT_ON_LENDER void lender_pass_on(uint64_t opens) noexcept {
+WEFT_ON_LENDER uint64_t lender_pass_on(uint64_t opens) noexcept {
   Identity* to = passed.to.load(std::memory_order_acquire);
-  if (to == nullptr || to->thread_pointer == thread_pointer()) return;  // here a handler runs as that thread
+  if (to == nullptr || to->thread_pointer == thread_pointer()) return opens;  // here a handler runs as that thread
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
-  pending &= opens & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
+  pending &= opens;
+  const uint64_t mains = pending & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
+  uint64_t stay = pending & ~mains;
   bool some = false;
-  for (; pending != 0; pending &= pending - 1) some |= pass_one(__builtin_ctzll(pending) + 1);
+  for (uint64_t rest = mains; rest != 0; rest &= rest - 1) {
+    const Passing what = pass_one(__builtin_ctzll(rest) + 1);
+    some |= what == Passing::kPassed;
+    if (what == Passing::kStays) stay |= rest & -rest;
+  }
   if (some) lender_call(*to);
+  return stay;
 }
 
 WEFT_ON_LENDER bool lender_takes(const siginfo_t& info) noexcept {

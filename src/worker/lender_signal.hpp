@@ -76,8 +76,8 @@ void lender_settle(Identity& identity) noexcept;
 [[noreturn]] void lender_serve_adopted(Identity& identity) noexcept;
 
 // A KLT is about to open these, as the kernel has a set, which are blocked there just now: what the process has been sent of them is passed on to
-// the main thread, if that has it open and is not here.
-void lender_pass_on(uint64_t opens) noexcept;
+// the main thread, if that has it open and is not here. Returns which are pending as before, or may be.
+uint64_t lender_pass_on(uint64_t opens) noexcept;
 // One that the process has been sent, and that this thread has been given to handle: true: the main thread has it open, and gets it. Of the
 // numbers that do not queue.
 bool lender_takes(const siginfo_t& info) noexcept;
