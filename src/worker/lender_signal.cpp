@@ -175,6 +175,7 @@ struct Passed {
   static constexpr uint64_t kNumbers = 0x7fffffff;  // not those that queue: one would overtake another
   std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
   std::atomic<uint64_t> claimed{0}, there{0};
+  std::atomic<uint32_t> begun{0}, ended{0};  // how often others have been about to take some, and had passed them on
   // The lender's: those of them that the ULT has been sent, and not the process; and, in deliver_sent(), those whose notes it has taken.
   uint64_t ults = 0, looked_for = 0;
   siginfo_t infos[31];
@@ -498,16 +499,32 @@ void lender_give_back(Identity& identity, uint64_t set) noexcept {
   lender_wait_mask(identity, before);
 }
 
-// It has been called when it looks for calls next, and by then has delivered what it had in hand. Not from a handler: there the courier, for which
-// it waits, may be put off until this one lowers its guard.
+namespace {
+
+// It has been called when it looks for calls next, and by then has delivered what it had in hand.
+void wait_until_caught_up(Identity& identity) noexcept {
+  lender_call(identity);
+  const uint32_t call = identity.calls.load(std::memory_order_relaxed);
+  while (static_cast<int32_t>(identity.caught_up.load(std::memory_order_acquire) - call) < 0) cpu_yield();
+}
+
+}  // namespace
+
+// Until nobody has had one in hand meanwhile who passes it on: what the kernel no longer has is the lender's, or was when that looked.
+// Not from a handler: there the courier, for which it waits, may be put off until this one lowers its guard.
 void lender_catch_up(Identity& identity) noexcept {
   if (passed.to.load(std::memory_order_relaxed) != &identity) return;
   const uint64_t mask = signal_mask_here();
   if ((mask & own_signals_mask()) != 0 || own_signals_handler_runs(mask)) return;
   if (identity.tid != process()) return;  // in a child of vfork()
-  lender_call(identity);
-  const uint32_t call = identity.calls.load(std::memory_order_relaxed);
-  while (static_cast<int32_t>(identity.caught_up.load(std::memory_order_acquire) - call) < 0) cpu_yield();
+  for (;;) {
+    const uint32_t begun = passed.begun.load(std::memory_order_acquire);
+    if (passed.ended.load(std::memory_order_acquire) == begun) {
+      wait_until_caught_up(identity);
+      if (passed.begun.load(std::memory_order_acquire) == begun) return;
+    }
+    cpu_yield();
+  }
 }
 
 uint64_t lender_takes_for_main(const Identity& caller) noexcept {
@@ -551,12 +568,15 @@ WEFT_ON_LENDER uint64_t lender_pass_on(uint64_t opens) noexcept {
   pending &= opens;
   const uint64_t mains = pending & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
   uint64_t stay = pending & ~mains;
+  if (mains == 0) return stay;
+  passed.begun.fetch_add(1, std::memory_order_seq_cst);
   bool some = false;
   for (uint64_t rest = mains; rest != 0; rest &= rest - 1) {
     const Passing what = pass_one(__builtin_ctzll(rest) + 1);
     some |= what == Passing::kPassed;
     if (what == Passing::kStays) stay |= rest & -rest;
   }
+  passed.ended.fetch_add(1, std::memory_order_release);
   if (some) lender_call(*to);
   return stay;
 }
@@ -573,6 +593,8 @@ void lender_pass_on_forget() noexcept {
   passed.to.store(nullptr, std::memory_order_relaxed);
   passed.claimed.store(0, std::memory_order_relaxed);
   passed.there.store(0, std::memory_order_relaxed);
+  passed.begun.store(0, std::memory_order_relaxed);
+  passed.ended.store(0, std::memory_order_relaxed);
   passed.ults = passed.looked_for = 0;
 }
 

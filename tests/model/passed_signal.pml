@@ -12,6 +12,10 @@
 #define OTHERS 2
 #endif
 
+#ifndef CALLERS
+#define CALLERS 0
+#endif
+
 mtype = { None, Offered, Taking };
 
 bit pending;            // the kernel: sent to the process
@@ -20,6 +24,10 @@ bit courier;            // the kernel: the courier, for the ULT
 bit claimed, there;     // Passed
 mtype in_hand = None;
 bit owed;               // one has been sent, and no handler has begun since
+bit handles;            // the ULT is in a handler: it does nothing else
+byte begun, ended;      // Passed
+byte called, caught_up; // Identity: by who catches up
+bit missed;             // one had been sent when the call ended, and no handler has begun since
 
 // Whoever has it.
 inline pass(done) {
@@ -64,16 +72,18 @@ end:
         fi
      fi
 #else
+     begun = begun + CALLERS;
      if
      :: atomic { pending -> pending = 0 }
         pass(done);
+        ended = ended + CALLERS;
 #ifndef PASS_WITHOUT_CALL
         if
         :: done -> calls = 1
         :: !done -> skip
         fi
 #endif
-     :: !pending -> skip  // somebody else has it
+     :: atomic { !pending -> ended = ended + CALLERS }  // somebody else has it
      fi
 #endif
   od
@@ -82,15 +92,39 @@ end:
 active proctype Ult() {
 end:
   do
-  :: atomic { courier -> courier = 0 }
+  :: atomic { courier -> courier = 0; handles = 1 }
      if
      :: atomic { in_hand == Offered -> in_hand = Taking }
         in_hand = None;
         calls = 1;
-        owed = 0  // the handler begins
-     :: in_hand != Offered -> skip
+        atomic { owed = 0; missed = 0; handles = 0 }  // the handler begins
+     :: atomic { in_hand != Offered -> handles = 0 }
      fi
   od
+}
+
+// The ULT, whose call has ended for nothing that can be seen: lender_catch_up(). What has been sent by now is handled when that returns.
+active [CALLERS] proctype Caller() {
+  byte seen, call;
+  d_step { !handles -> missed = owed };
+again:
+  atomic { !handles -> seen = begun };
+#ifndef PASS_MEANWHILE
+  if
+  :: atomic { !handles && ended == seen -> skip }
+  :: atomic { !handles && ended != seen -> goto again }
+  fi;
+#endif
+  atomic { !handles -> called++; call = called };
+  atomic { !handles -> calls = 1 };
+  atomic { !handles && caught_up >= call -> skip };
+#if !defined(PASS_MEANWHILE) && !defined(LOOK_ONCE)
+  if
+  :: atomic { !handles && begun == seen -> skip }
+  :: atomic { !handles && begun != seen -> goto again }
+  fi;
+#endif
+  atomic { !handles -> assert(!missed) }
 }
 
 inline deliver() {
@@ -109,7 +143,9 @@ inline deliver() {
 
 active proctype Lender() {
   bit done, some;
+  byte asked;
 looks:
+  asked = called;
   atomic { some = there; there = 0 }
   if
   :: some ->
@@ -124,6 +160,19 @@ looks:
      goto looks
 #endif
   :: !some -> skip
+  fi;
+  if
+  :: asked != caught_up ->
+#ifndef CATCH_UP_BY_PASSED
+     if
+     :: atomic { pending -> pending = 0 }
+        deliver();
+        goto looks
+     :: !pending -> skip
+     fi;
+#endif
+     caught_up = asked
+  :: asked == caught_up -> skip
   fi;
 end:
   if
