@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 
+#include "intercept/handler.hpp"
 #include "intercept/next.hpp"
 #include "klt/own_action.hpp"
 #include "klt/own_signal.hpp"
@@ -17,9 +18,6 @@
 using namespace weft::rt;
 
 namespace {
-
-using Handler = void (*)(int);
-using SetHandler = Handler(int, Handler) noexcept;
 
 constexpr int kMostSignals = 64;
 
@@ -68,14 +66,16 @@ Handler set_and_open(int signal, Handler handler) noexcept {
   return sigismember(&before, signal) != 0 ? SIG_HOLD : was;
 }
 
+// As the C library's own have them.
+constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+
 Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
   note(signal, handler);
   settle(handler);
-  return own_action_is_held(signal) && handler != SIG_ERR ? set_ours(signal, handler, flags) : next(signal, handler);
+  if (own_action_is_held(signal) && handler != SIG_ERR) return set_ours(signal, handler, flags);
+  if (flags == kLasts) return handler_set(next, next_sigaction.get(), signal, handler);
+  return handler_told(signal, next(signal, handler));
 }
-
-// As the C library's own have them.
-constexpr int kLasts = SA_RESTART, kOnce = static_cast<int>(SA_RESETHAND | SA_NODEFER);
 
 }  // namespace
 
@@ -87,7 +87,7 @@ int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was)
     note(signal, wanted->sa_handler);
     settle(wanted->sa_handler);
   }
-  return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : next_sigaction.get()(signal, wanted, was);
+  return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : handler_set_action(next_sigaction.get(), signal, wanted, was);
 }
 
 Handler signal(int signal, Handler handler) noexcept { return set(next_signal.get(), signal, handler, kLasts); }
@@ -101,7 +101,7 @@ Handler sigset(int signal, Handler handler) noexcept {
   note(signal, handler);
   if (own_action_is_held(signal) && ((signal_bit(signal) & kOverflowSignals) != 0 || signal == kStandIn)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
-  if (!own_action_is_held(signal)) return next_sigset.get()(signal, handler);
+  if (!own_action_is_held(signal)) return handler_told(signal, next_sigset.get()(signal, handler));
   struct sigaction now;
   return own_action_set(next_sigaction.get(), signal, nullptr, &now) == 0 ? now.sa_handler : SIG_ERR;
 }

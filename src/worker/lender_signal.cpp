@@ -172,7 +172,8 @@ WEFT_ON_LENDER Whereabouts find(const Identity& identity) noexcept {
 // Of each number one: more count as one, as in the kernel. Claimed by who has it, which it has taken from what is pending, until the lender takes
 // it. (Never before: who finds it claimed drops its own.)
 struct Passed {
-  static constexpr uint64_t kNumbers = 0x7fffffff;  // not those that queue: one would overtake another
+  // Not those that queue: one would overtake another; nor those that the kernel sends to whoever has used up the time.
+  static constexpr uint64_t kNumbers = 0x7fffffff & ~(signal_bit(SIGPROF) | signal_bit(SIGVTALRM));
   std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
   std::atomic<uint64_t> claimed{0}, there{0};
   std::atomic<uint32_t> begun{0}, ended{0};  // how often others have been about to take some, and had passed them on
@@ -584,8 +585,11 @@ WEFT_ON_LENDER uint64_t lender_pass_on(uint64_t opens) noexcept {
 WEFT_ON_LENDER bool lender_takes(const siginfo_t& info) noexcept {
   Identity* to = passed.to.load(std::memory_order_acquire);
   if (to == nullptr || to->thread_pointer == thread_pointer() || (blocked(*to) & signal_bit(info.si_signo)) != 0) return false;
-  pass(info);
-  lender_call(*to);
+  if (to->tid != process()) return false;  // in a child of vfork()
+  passed.begun.fetch_add(1, std::memory_order_seq_cst);
+  const bool some = pass(info);
+  passed.ended.fetch_add(1, std::memory_order_release);
+  if (some) lender_call(*to);
   return true;
 }
 

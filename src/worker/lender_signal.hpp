@@ -33,7 +33,8 @@
 //
 // The kernel asks the main thread first, but while its lender is on its way to a CPU any other thread takes the signal that opens it, or comes back
 // from a handler of ours, as after each tick. So a KLT looks before it does, and passes on what is for the main thread (lender_pass_on()). A lender
-// that waits until its ULT has taken one goes on accepting others (Passed).
+// that waits until its ULT has taken one goes on accepting others (Passed). What comes to another thread nevertheless its handler passes on, which is
+// ours where the program has set one by the C library (intercept/handler.hpp).
 // Rejected: to block there what the main thread has open. What such a thread sends itself by its kernel's number would stay pending.
 //
 // tests/model/lender_signal.pml is this, and passed_signal.pml what is passed on.

@@ -1,0 +1,220 @@
+/* relayed.c: what a program sets for a signal is what it is told when it asks, and what the kernel does, though its handlers are called by ours.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <omp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+static volatile int plain, with_info;
+static volatile uid_t sent_by;
+static void take_plain(int number) { plain += number; }
+static void take_other(int number) { plain -= number; }
+static void take_with_info(int number, siginfo_t* info, void* context) {
+  CHECK(info->si_signo == number && context != NULL);
+  with_info += number;
+  sent_by = info->si_uid;
+}
+
+static void is_told_what_it_has_set(void) {
+  struct sigaction now, set = {.sa_handler = take_plain, .sa_flags = SA_RESTART};
+  plain = with_info = 0;
+  sigemptyset(&set.sa_mask);
+  sigaddset(&set.sa_mask, SIGUSR2);
+  CHECK(sigaction(SIGUSR1, &set, &now) == 0 && now.sa_handler == SIG_DFL && (now.sa_flags & SA_SIGINFO) == 0);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_plain);
+  CHECK((now.sa_flags & (SA_RESTART | SA_SIGINFO | SA_NODEFER | SA_ONSTACK)) == SA_RESTART);
+  CHECK(sigismember(&now.sa_mask, SIGUSR2) == 1 && sigismember(&now.sa_mask, SIGUSR1) == 0);
+
+  /* The same place for both, through a pointer that the compiler does not see. */
+  struct sigaction both = {.sa_sigaction = take_with_info, .sa_flags = SA_SIGINFO | SA_NODEFER};
+  struct sigaction* volatile same = &both;
+  CHECK(sigaction(SIGUSR1, &both, same) == 0 && both.sa_handler == take_plain && (both.sa_flags & SA_SIGINFO) == 0);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_sigaction == take_with_info);
+  CHECK((now.sa_flags & (SA_RESTART | SA_SIGINFO | SA_NODEFER)) == (SA_SIGINFO | SA_NODEFER));
+  CHECK(kill(getpid(), SIGUSR1) == 0 && with_info == SIGUSR1 && sent_by == getuid());
+
+  CHECK(signal(SIGUSR1, take_plain) == (void (*)(int))(uintptr_t)take_with_info);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_plain && (now.sa_flags & (SA_RESTART | SA_SIGINFO)) == SA_RESTART);
+  CHECK(raise(SIGUSR1) == 0 && plain == SIGUSR1);
+  CHECK(siginterrupt(SIGUSR1, 1) == 0);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_plain && (now.sa_flags & (SA_RESTART | SA_SIGINFO)) == 0);
+  CHECK(signal(SIGUSR1, take_other) == take_plain);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_other && (now.sa_flags & (SA_RESTART | SA_SIGINFO)) == 0);
+  CHECK(siginterrupt(SIGUSR1, 0) == 0);
+  CHECK(raise(SIGUSR1) == 0 && plain == 0);
+  CHECK(sigset(SIGUSR1, take_plain) == take_other);
+  CHECK(sigset(SIGUSR1, take_other) == take_plain);
+  CHECK(__sysv_signal(SIGUSR1, take_plain) == take_other);
+  CHECK(raise(SIGUSR1) == 0 && plain == SIGUSR1);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+  plain = 0;
+
+  CHECK(signal(SIGUSR1, take_plain) == SIG_DFL && sigignore(SIGUSR1) == 0);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+  CHECK(raise(SIGUSR1) == 0 && plain == 0);
+  errno = 0;
+  CHECK(signal(SIGKILL, take_plain) == SIG_ERR && errno == EINVAL);
+  errno = 0;
+  CHECK(sigaction(SIGSTOP, &set, NULL) == -1 && errno == EINVAL);
+  errno = 0;
+  CHECK(sigaction(_NSIG, &set, NULL) == -1 && errno == EINVAL);
+  errno = 0;
+  CHECK(signal(0, take_plain) == SIG_ERR && errno == EINVAL);
+  CHECK(signal(SIGUSR1, SIG_ERR) == SIG_ERR && errno == EINVAL);
+  CHECK(signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+}
+
+static void is_called_once(void) {
+  struct sigaction now;
+  const struct sigaction once = {.sa_handler = take_plain, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+  plain = 0;
+  CHECK(sigaction(SIGUSR1, &once, NULL) == 0);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_plain && (now.sa_flags & (int)SA_RESETHAND) != 0);
+  CHECK(kill(getpid(), SIGUSR1) == 0 && plain == SIGUSR1);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+}
+
+/* As the kernel has it, by programs that do not ask the C library. */
+struct kernel_action {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  uint64_t mask;
+};
+
+static void may_be_put_back_as_the_kernel_had_it(void) {
+  struct kernel_action was;
+  struct sigaction now;
+  plain = 0;
+  CHECK(signal(SIGUSR2, take_plain) == SIG_DFL);
+  CHECK(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &was, sizeof was.mask) == 0);
+  CHECK(signal(SIGUSR2, SIG_IGN) == take_plain);
+  CHECK(syscall(SYS_rt_sigaction, SIGUSR2, &was, NULL, sizeof was.mask) == 0);
+  CHECK(raise(SIGUSR2) == 0 && plain == SIGUSR2);
+  CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == take_plain && (now.sa_flags & SA_SIGINFO) == 0);
+  CHECK(signal(SIGUSR2, SIG_DFL) == take_plain);
+}
+
+static volatile int children;
+static void take_child(int number, siginfo_t* info, void* context) {
+  (void)context;
+  if (number == SIGCHLD && info->si_code == CLD_EXITED && info->si_status == 7) ++children;
+}
+
+static void in_children(void) {
+  const struct sigaction set = {.sa_sigaction = take_child, .sa_flags = SA_SIGINFO};
+  struct sigaction now;
+  CHECK(signal(SIGUSR1, take_plain) == SIG_DFL && sigaction(SIGCHLD, &set, NULL) == 0);
+  plain = children = 0;
+  int status = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    if (sigaction(SIGUSR1, NULL, &now) != 0 || now.sa_handler != take_plain) _exit(1);
+    if (kill(getpid(), SIGUSR1) != 0 || plain != SIGUSR1) _exit(2);
+    if (signal(SIGUSR1, take_other) != take_plain || kill(getpid(), SIGUSR1) != 0 || plain != 0) _exit(3);
+    _exit(7);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  CHECK(children == 1);
+  CHECK(raise(SIGUSR1) == 0 && plain == SIGUSR1);
+  /* Its memory is ours. */
+  child = vfork();
+  if (child == 0) {
+    const struct sigaction other = {.sa_handler = take_other};
+    sigaction(SIGUSR1, &other, NULL);
+    _exit(7);
+  }
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_plain);
+  CHECK(raise(SIGUSR1) == 0 && plain == 2 * SIGUSR1);
+  CHECK(signal(SIGCHLD, SIG_DFL) == (void (*)(int))(uintptr_t)take_child && signal(SIGUSR1, SIG_DFL) == take_plain);
+}
+
+/* Who looks at the stack there sees what it would see: below the handler, the frame by which the kernel has called it. */
+static const char* volatile called_by;
+static void look_at_stack(int number) {
+  (void)number;
+  void* frames[3];
+  Dl_info where;
+  if (backtrace(frames, 3) >= 2 && dladdr((char*)frames[1], &where) != 0) called_by = where.dli_fname;
+}
+
+static jmp_buf out;
+static void leave(int number) {
+  (void)number;
+  siglongjmp(out, 1);
+}
+
+static void is_called_as_by_the_kernel(void) {
+  CHECK(signal(SIGUSR1, look_at_stack) == SIG_DFL && raise(SIGUSR1) == 0);
+  CHECK(called_by != NULL && strstr(called_by, "libc.so") != NULL);
+  CHECK(signal(SIGUSR1, leave) == look_at_stack);
+  if (sigsetjmp(out, 1) == 0) {
+    kill(getpid(), SIGUSR1);
+    CHECK(0);
+  }
+  CHECK(signal(SIGUSR1, SIG_DFL) == leave);
+  /* A fault is where it is. */
+  CHECK(signal(SIGFPE, leave) == SIG_DFL);
+  if (sigsetjmp(out, 1) == 0) {
+    volatile int none = 0, some = 7;
+    some = some / none;
+    CHECK(0);
+  }
+  CHECK(signal(SIGFPE, SIG_DFL) == leave);
+}
+
+/* Each of its threads sets one, and another: who is sent one finds either. */
+static void by_many_threads(void) {
+  enum { kTimes = 2000 };
+  CHECK(signal(SIGUSR1, take_plain) == SIG_DFL);
+  PRAGMA(omp parallel num_threads(4)) {
+    for (int i = 0; i < kTimes; ++i) {
+      struct sigaction now;
+      const struct sigaction set = {.sa_handler = i % 2 == 0 ? take_other : take_plain};
+      if (omp_get_thread_num() == 3) {
+        CHECK(kill(getpid(), SIGUSR1) == 0);
+        continue;
+      }
+      CHECK(sigaction(SIGUSR1, &set, &now) == 0);
+      CHECK((now.sa_handler == take_plain || now.sa_handler == take_other) && (now.sa_flags & SA_SIGINFO) == 0);
+    }
+  }
+  CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+}
+
+static void all(void) {
+  is_told_what_it_has_set();
+  is_called_once();
+  may_be_put_back_as_the_kernel_had_it();
+  in_children();
+  is_called_as_by_the_kernel();
+}
+
+int main(void) {
+  void* frames[1];
+  backtrace(frames, 1); /* loads what it needs, which a handler could not */
+  all();
+  PRAGMA(omp parallel num_threads(2)) {
+    PRAGMA(omp masked)
+    all();
+  }
+  all();
+  by_many_threads();
+  all();
+  return check_end();
+}
