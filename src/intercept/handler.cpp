@@ -1,60 +1,67 @@
 #include "intercept/handler.hpp"
 
-#include <pthread.h>
 #include <sys/syscall.h>
 
+#include <array>
 #include <atomic>
+#include <utility>
 
+#include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
-#include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
 
 namespace weft::rt {
 namespace {
 
-constexpr int kNumbers = 32;
+constexpr int kFirstNotRelayed = 32;
 constexpr uint64_t kNever = signal_bit(SIGKILL) | signal_bit(SIGSTOP) | signal_bit(SIGPROF) | signal_bit(SIGVTALRM) | signal_bit(kStandIn);
-constexpr uint64_t kRelayed = 0x7fffffff & ~kNever;
+bool is_relayed(int signal) noexcept { return signal > 0 && signal < kFirstNotRelayed && (kNever & signal_bit(signal)) == 0; }
 
 using InfoHandler = void (*)(int, siginfo_t*, void*);
+constexpr size_t kMost = 48;
+constinit std::array<std::atomic<InfoHandler>, kMost> programs{};  // each is set once
 
-// What the program has set last of each, if the kernel has ours.
-constinit std::atomic<InfoHandler> programs[kNumbers]{};
-// Whose they are: in a child of vfork() nothing is noted.
-constinit std::atomic<long> process{0};
-
-long this_process() noexcept { return system_call(SYS_getpid, 0, 0, 0, 0); }
-
-[[gnu::constructor]] void begin() noexcept {
-  process.store(this_process(), std::memory_order_relaxed);
-  pthread_atfork(nullptr, nullptr, [] { process.store(this_process(), std::memory_order_relaxed); });
-}
-
-bool is_relayed(int signal) noexcept { return signal > 0 && signal < kNumbers && (kRelayed & signal_bit(signal)) != 0; }
-bool is_own() noexcept { return process.load(std::memory_order_relaxed) == this_process(); }
-
-// What is sent to a thread by its number has SI_TKILL, or may have SI_QUEUE; by a file's owner, the code of what has happened there; for a fault, its
-// code, or SI_KERNEL.
+// True: of no thread alone. What a thread is sent by its number has SI_TKILL, or may have SI_QUEUE; by its timer, SI_TIMER, as by the process's; for
+// a fault or a file, SI_KERNEL or the code of what has happened; and the kernel gives a thread that has written too much two in the process's name. Of
+// a child's end the kernel asks first who has forked it: a thread of a team, seldom.
 bool is_for_process(const siginfo_t& info) noexcept {
+  constexpr uint64_t kOfWriters = signal_bit(SIGPIPE) | signal_bit(SIGXFSZ), kOfFiles = signal_bit(SIGIO);
+  const uint64_t one = signal_bit(info.si_signo);
   switch (info.si_code) {
-    case SI_USER: return true;
-    case SI_KERNEL: case SI_TIMER: return (signal_bit(info.si_signo) & kFaultSignals) == 0;
-    default: return info.si_signo == SIGCHLD && info.si_code > 0;
+    case SI_USER: return (one & kOfWriters) == 0 || info.si_pid != system_call(SYS_getpid, 0, 0, 0, 0);
+    case SI_KERNEL: return (one & (kFaultSignals | kOfFiles)) == 0;
+    default: return info.si_signo == SIGCHLD && info.si_code > 0 && klt_register_valid();
   }
 }
 
 // Leaves no frame of its own to those who look at the stack, or throw. A handler that takes less may be given more: all of that is in registers.
-void relay(int signal, siginfo_t* info, void* context) {
+[[gnu::noinline]] void relay(int signal, siginfo_t* info, void* context, InfoHandler programs_own) {
   if (is_for_process(*info) && lender_takes(*info)) return;
-  programs[signal].load(std::memory_order_relaxed)(signal, info, context);
+  programs_own(signal, info, context);
 }
-// The same; which of them it is tells what the program's takes.
-void relay_plain(int signal, siginfo_t* info, void* context) { relay(signal, info, context); }
 
+// `TakesInfo`: the program's does.
+template <size_t Index, bool TakesInfo>
+void ours(int signal, siginfo_t* info, void* context) {
+  relay(signal, info, context, programs[Index].load(std::memory_order_relaxed));
+}
 // For as long as the kernel has been told no more.
-void relay_without_info(int signal) { programs[signal].load(std::memory_order_relaxed)(signal, nullptr, nullptr); }
+template <size_t Index>
+void ours_without_info(int signal) {
+  programs[Index].load(std::memory_order_relaxed)(signal, nullptr, nullptr);
+}
+
+struct Ours {
+  InfoHandler takes_info, plain;
+  Handler without_info;
+};
+template <size_t... Index>
+constexpr std::array<Ours, kMost> all_of_ours(std::index_sequence<Index...>) noexcept {
+  return {Ours{ours<Index, true>, ours<Index, false>, ours_without_info<Index>}...};
+}
+constexpr std::array<Ours, kMost> kOurs = all_of_ours(std::make_index_sequence<kMost>());
 
 // The same pointer, whatever it takes: as struct sigaction has it.
 struct sigaction action_with(Handler handler) noexcept {
@@ -63,64 +70,69 @@ struct sigaction action_with(Handler handler) noexcept {
   return action;
 }
 
-bool is_relay(const struct sigaction& action) noexcept {
-  return action.sa_handler == relay_without_info || action.sa_sigaction == relay || action.sa_sigaction == relay_plain;
+// As the program has set it.
+void tell(struct sigaction& action) noexcept {
+  for (size_t i = 0; i < kMost; ++i) {
+    const bool is_plain = action.sa_sigaction == kOurs[i].plain;
+    if (!is_plain && action.sa_sigaction != kOurs[i].takes_info && action.sa_handler != kOurs[i].without_info) continue;
+    if (is_plain) action.sa_flags &= ~SA_SIGINFO;
+    action.sa_sigaction = programs[i].load(std::memory_order_relaxed);
+    return;
+  }
 }
 
-bool is_for_relay(int signal, const struct sigaction& wanted) noexcept {
-  // One of ours has been read past us, and is put back as it was.
-  return is_relayed(signal) && is_handler(wanted) && (wanted.sa_flags & SA_RESETHAND) == 0 && !is_relay(wanted) && is_own();
+// Null: there is none left.
+const Ours* ours_for(InfoHandler handler) noexcept {
+  for (size_t i = 0; i < kMost; ++i) {
+    InfoHandler has = nullptr;
+    if (programs[i].compare_exchange_strong(has, handler, std::memory_order_relaxed) || has == handler) return &kOurs[i];
+  }
+  return nullptr;
 }
 
-InfoHandler noted(int signal) noexcept { return is_relayed(signal) ? programs[signal].load(std::memory_order_relaxed) : nullptr; }
-
-// As the program has set it, which was noted `before`.
-void tell(struct sigaction& action, InfoHandler before) noexcept {
-  if (!is_relay(action)) return;
-  if (action.sa_sigaction == relay_plain) action.sa_flags &= ~SA_SIGINFO;
-  action.sa_sigaction = before;
-}
-
-Handler tell(Handler was, InfoHandler before) noexcept {
-  struct sigaction action = action_with(was);
-  tell(action, before);
-  return action.sa_handler;
+// Null: the kernel is told what the program wants.
+const Ours* ours_for(int signal, const struct sigaction& wanted) noexcept {
+  if (!is_relayed(signal) || !is_handler(wanted) || (wanted.sa_flags & SA_RESETHAND) != 0) return nullptr;
+  struct sigaction told = wanted;
+  tell(told);
+  return ours_for(told.sa_sigaction);  // the program may have read ours past us
 }
 
 }  // namespace
 
 int handler_set_action(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
-  InfoHandler before = noted(signal);
-  int result = 0;
-  if (wanted != nullptr && is_for_relay(signal, *wanted)) {
-    struct sigaction ours = *wanted;
-    ours.sa_flags |= SA_SIGINFO;
-    ours.sa_sigaction = (wanted->sa_flags & SA_SIGINFO) != 0 ? relay : relay_plain;
-    const SignalsBlocked both_at_once;
-    before = programs[signal].exchange(wanted->sa_sigaction, std::memory_order_relaxed);
-    result = next(signal, &ours, was);
-  } else {
-    result = next(signal, wanted, was);
+  struct sigaction changed;
+  if (const Ours* relays = wanted != nullptr ? ours_for(signal, *wanted) : nullptr) {
+    changed = *wanted;
+    tell(changed);
+    changed.sa_sigaction = (changed.sa_flags & SA_SIGINFO) != 0 ? relays->takes_info : relays->plain;
+    changed.sa_flags |= SA_SIGINFO;
+    wanted = &changed;
   }
-  if (result == 0 && was != nullptr) tell(*was, before);
+  const int result = next(signal, wanted, was);
+  if (result == 0 && was != nullptr) tell(*was);
   return result;
 }
 
 Handler handler_set(SetHandler* next, SignalAction* next_action, int signal, Handler handler) noexcept {
-  struct sigaction now = action_with(handler);
-  if (handler == SIG_ERR || handler == SIG_HOLD || !is_for_relay(signal, now)) return handler_told(signal, next(signal, handler));
-  const SignalsBlocked all_at_once;
-  const InfoHandler before = programs[signal].exchange(now.sa_sigaction, std::memory_order_relaxed);
-  const Handler was = next(signal, relay_without_info);
+  const bool is_action = handler == SIG_ERR || handler == SIG_HOLD;
+  const Ours* relays = is_action ? nullptr : ours_for(signal, action_with(handler));
+  if (relays == nullptr) return handler_told(next(signal, handler));
+  const Handler was = next(signal, relays->without_info);
   // With the flags and the mask that this has chosen.
-  if (next_action(signal, nullptr, &now) == 0 && now.sa_handler == relay_without_info) {
+  struct sigaction now;
+  if (next_action(signal, nullptr, &now) == 0 && now.sa_handler == relays->without_info) {
     now.sa_flags |= SA_SIGINFO;
-    now.sa_sigaction = relay_plain;
+    now.sa_sigaction = relays->plain;
     next_action(signal, &now, nullptr);
   }
-  return tell(was, before);
+  return handler_told(was);
 }
 
-Handler handler_told(int signal, Handler was) noexcept { return tell(was, noted(signal)); }
+Handler handler_told(Handler was) noexcept {
+  struct sigaction action = action_with(was);
+  tell(action);
+  return action.sa_handler;
+}
 
 }  // namespace weft::rt

@@ -5,8 +5,13 @@
 // made for that: Perl's ends the program, R's would jump off another thread's stack. So where the kernel is told a handler of the program's it
 // is told one of ours, which passes on what is for the main thread (lender_takes()), and goes on to the program's by a jump otherwise.
 //
+// Each handler of the program's has one of ours to itself, for good, whatever signals it is for: ours stands for it, wherever somebody has read it
+// past us, puts it back, or calls it. There are some dozens; who sets more handlers than that has the others called by the kernel.
+//
 // Of the numbers that do not queue. Not SIGPROF and SIGVTALRM, which the kernel sends to whoever has used up the time; nor a handler that is to be
 // called once, which would be gone when the main thread is sent it.
+//
+// Rejected: one of ours for all, and a table of the handlers that were set last. Who chains to what it has read past us calls itself without end.
 #pragma once
 
 #include <signal.h>
@@ -24,6 +29,6 @@ int handler_set_action(SignalAction* next, int signal, const struct sigaction* w
 // The same of signal(), by its other names too, whatever they do besides: sets a handler that stays, until another one is set.
 Handler handler_set(SetHandler* next, SignalAction* next_action, int signal, Handler handler) noexcept;
 // What another such function returns, as the program has it.
-Handler handler_told(int signal, Handler was) noexcept;
+Handler handler_told(Handler was) noexcept;
 
 }  // namespace weft::rt

@@ -41,9 +41,10 @@ void note(int signal, Handler handler) noexcept {
   if (is_handler && signal > 0 && signal <= kMostSignals) program_sets_handler(signal);
 }
 
-// What its lender has taken for the main thread by now came while there was a handler; with the default it might end the program.
+// What its lender has taken for the main thread by now came while there was a handler: with the default it might end the program, and what is
+// ignored is not to come to the next handler.
 void settle(Handler wanted) noexcept {
-  if (wanted == SIG_DFL) lender_catch_up_here();
+  if (wanted == SIG_DFL || wanted == SIG_IGN) lender_catch_up_here();
 }
 
 Handler set_ours(int signal, Handler handler, int flags) noexcept {
@@ -73,8 +74,8 @@ Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
   note(signal, handler);
   settle(handler);
   if (own_action_is_held(signal) && handler != SIG_ERR) return set_ours(signal, handler, flags);
-  if (flags == kLasts) return handler_set(next, next_sigaction.get(), signal, handler);
-  return handler_told(signal, next(signal, handler));
+  if (flags != kOnce) return handler_set(next, next_sigaction.get(), signal, handler);
+  return handler_told(next(signal, handler));
 }
 
 }  // namespace
@@ -101,12 +102,13 @@ Handler sigset(int signal, Handler handler) noexcept {
   note(signal, handler);
   if (own_action_is_held(signal) && ((signal_bit(signal) & kOverflowSignals) != 0 || signal == kStandIn)) return set_and_open(signal, handler);
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
-  if (!own_action_is_held(signal)) return handler_told(signal, next_sigset.get()(signal, handler));
+  if (!own_action_is_held(signal)) return handler_told(next_sigset.get()(signal, handler));
   struct sigaction now;
   return own_action_set(next_sigaction.get(), signal, nullptr, &now) == 0 ? now.sa_handler : SIG_ERR;
 }
 
 int sigignore(int signal) noexcept {
+  settle(SIG_IGN);
   if (own_action_is_held(signal)) return set_ours(signal, SIG_IGN, 0) != SIG_ERR ? 0 : -1;
   return next_sigignore.get()(signal);
 }

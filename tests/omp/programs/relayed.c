@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -102,11 +104,75 @@ static void may_be_put_back_as_the_kernel_had_it(void) {
   plain = 0;
   CHECK(signal(SIGUSR2, take_plain) == SIG_DFL);
   CHECK(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &was, sizeof was.mask) == 0);
-  CHECK(signal(SIGUSR2, SIG_IGN) == take_plain);
+  CHECK(signal(SIGUSR2, take_other) == take_plain);
   CHECK(syscall(SYS_rt_sigaction, SIGUSR2, &was, NULL, sizeof was.mask) == 0);
   CHECK(raise(SIGUSR2) == 0 && plain == SIGUSR2);
   CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == take_plain && (now.sa_flags & SA_SIGINFO) == 0);
   CHECK(signal(SIGUSR2, SIG_DFL) == take_plain);
+}
+
+/* Who has read past the C library what was there calls just that. */
+static volatile int first, between, last;
+static struct kernel_action was_first;
+static void (*was_between)(int);
+static void take_first(int number) { first += number; }
+static void take_between(int number) {
+  between += number;
+  ((void (*)(int, siginfo_t*, void*))was_first.handler)(number, &(siginfo_t){.si_signo = number, .si_code = SI_TKILL}, NULL);
+}
+static void take_last(int number) {
+  last += number;
+  was_between(number);
+}
+
+static void may_be_chained_to(void) {
+  struct sigaction now;
+  const struct sigaction set_last = {.sa_handler = take_last};
+  first = between = last = 0;
+  CHECK(signal(SIGUSR2, take_first) == SIG_DFL);
+  CHECK(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &was_first, sizeof was_first.mask) == 0);
+  struct kernel_action set_between = was_first;
+  set_between.handler = (void*)(uintptr_t)take_between;
+  CHECK(syscall(SYS_rt_sigaction, SIGUSR2, &set_between, NULL, sizeof set_between.mask) == 0);
+  CHECK(sigaction(SIGUSR2, &set_last, &now) == 0 && now.sa_handler == take_between);
+  was_between = now.sa_handler;
+  CHECK(raise(SIGUSR2) == 0 && first == SIGUSR2 && between == SIGUSR2 && last == SIGUSR2);
+  /* For another signal, too. */
+  CHECK(syscall(SYS_rt_sigaction, SIGUSR1, &was_first, NULL, sizeof was_first.mask) == 0);
+  CHECK(raise(SIGUSR1) == 0 && first == SIGUSR2 + SIGUSR1);
+  CHECK(signal(SIGUSR1, SIG_DFL) == take_first && signal(SIGUSR2, SIG_DFL) == take_last);
+}
+
+/* What is a thread's own does not come to main. */
+static pthread_t ran_on;
+static volatile int ran;
+static void note_thread(int number) {
+  (void)number;
+  ran_on = pthread_self();
+  ran = ran + 1;
+}
+
+static void* is_sent_its_own(void* unused) {
+  int ends[2];
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+  event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+  ran = 0;
+  CHECK(pipe(ends) == 0 && close(ends[0]) == 0);
+  CHECK(write(ends[1], "", 1) == -1 && errno == EPIPE && ran == 1 && pthread_equal(ran_on, pthread_self()));
+  CHECK(close(ends[1]) == 0);
+  CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  CHECK(timer_settime(timer, 0, &(struct itimerspec){.it_value = {.tv_nsec = 1000000}}, NULL) == 0);
+  while (ran == 1) sched_yield();
+  CHECK(pthread_equal(ran_on, pthread_self()) && timer_delete(timer) == 0);
+  return unused;
+}
+
+static void in_another_thread(void) {
+  pthread_t thread;
+  CHECK(signal(SIGUSR1, note_thread) == SIG_DFL && signal(SIGPIPE, note_thread) == SIG_DFL);
+  CHECK(pthread_create(&thread, NULL, is_sent_its_own, NULL) == 0 && pthread_join(thread, NULL) == 0);
+  CHECK(signal(SIGUSR1, SIG_DFL) == note_thread && signal(SIGPIPE, SIG_DFL) == note_thread);
 }
 
 static volatile int children;
@@ -201,6 +267,8 @@ static void all(void) {
   is_told_what_it_has_set();
   is_called_once();
   may_be_put_back_as_the_kernel_had_it();
+  may_be_chained_to();
+  in_another_thread();
   in_children();
   is_called_as_by_the_kernel();
 }
