@@ -6,10 +6,12 @@
 #include <atomic>
 #include <utility>
 
+#include "arch/frame.hpp"
 #include "arch/klt_register.hpp"
 #include "arch/system_call.hpp"
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
+#include "os/realtime_signal.hpp"
 #include "worker/lender_signal.hpp"
 
 namespace weft::rt {
@@ -36,9 +38,17 @@ bool is_for_process(const siginfo_t& info) noexcept {
   }
 }
 
+// A call that waits, and that a signal of ours has interrupted just before this one, is about to be begun again: it would wait for what has come.
+void end_call(int signal, ucontext_t& frame) noexcept {
+  struct sigaction now;
+  if (frame_begins_call(frame) && signal_action(signal, nullptr, &now) == 0) frame_end_call(frame, (now.sa_flags & SA_RESTART) != 0);
+}
+
 // Leaves no frame of its own to those who look at the stack, or throw. A handler that takes less may be given more: all of that is in registers.
 [[gnu::noinline]] void relay(int signal, siginfo_t* info, void* context, InfoHandler programs_own) {
-  if (is_for_process(*info) && lender_takes(*info)) return;
+  const bool by_kernel = info != nullptr && context != nullptr;  // not by somebody who has read it past us, and chains to it
+  if (by_kernel && is_for_process(*info) && lender_takes(*info)) return;
+  if (by_kernel && (signal_bit(signal) & kFaultSignals) == 0 && klt_register_valid()) end_call(signal, *static_cast<ucontext_t*>(context));
   programs_own(signal, info, context);
 }
 

@@ -16,12 +16,16 @@ inline uintptr_t frame_ip(const ucontext_t& frame) noexcept {
   return static_cast<uintptr_t>(frame.uc_mcontext.gregs[REG_RIP]);
 }
 
+// It is about to begin a call, for the first time or again.
+inline bool frame_begins_call(const ucontext_t& frame) noexcept {
+  const auto* code = reinterpret_cast<const unsigned char*>(frame.uc_mcontext.gregs[REG_RIP]);
+  return code[0] == 0x0f && code[1] == 0x05;
+}
+
 // It was in the kernel, in a call that fails for the signal or is about to be begun again: the registers hold the call's number and
 // arguments again then, and the instruction pointer is before it.
 inline bool frame_in_kernel(const ucontext_t& frame) noexcept {
-  if (frame.uc_mcontext.gregs[REG_RAX] == -EINTR) return true;
-  const auto* code = reinterpret_cast<const unsigned char*>(frame.uc_mcontext.gregs[REG_RIP]);
-  return code[0] == 0x0f && code[1] == 0x05;
+  return frame.uc_mcontext.gregs[REG_RAX] == -EINTR || frame_begins_call(frame);
 }
 
 // It was in a call that has failed for the signal, which is not begun again. (Of what was at a page's first byte we cannot see what came
@@ -36,9 +40,8 @@ inline bool frame_call_failed(const ucontext_t& frame) noexcept {
 // SA_RESTART alone. So does one that has not begun, which looks the same. (The kernel begins one again for nothing, too: where it has woken a
 // thread for a signal that another one has taken.)
 inline void frame_end_call(ucontext_t& frame, bool handler_restarts) noexcept {
+  if (!frame_begins_call(frame)) return;
   auto& registers = frame.uc_mcontext.gregs;
-  const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
-  if (code[0] != 0x0f || code[1] != 0x05) return;
   switch (registers[REG_RAX]) {
     case SYS_read: case SYS_readv: case SYS_write: case SYS_writev:
     case SYS_open: case SYS_openat: case SYS_ioctl: case SYS_fcntl: case SYS_flock:

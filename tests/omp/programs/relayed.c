@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -118,7 +119,7 @@ static void (*was_between)(int);
 static void take_first(int number) { first += number; }
 static void take_between(int number) {
   between += number;
-  ((void (*)(int, siginfo_t*, void*))was_first.handler)(number, &(siginfo_t){.si_signo = number, .si_code = SI_TKILL}, NULL);
+  ((void (*)(int, siginfo_t*, void*))was_first.handler)(number, NULL, NULL);
 }
 static void take_last(int number) {
   last += number;
@@ -195,7 +196,7 @@ static void in_children(void) {
     _exit(7);
   }
   CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-  CHECK(children == 1);
+  while (children == 0) sched_yield();
   CHECK(raise(SIGUSR1) == 0 && plain == SIGUSR1);
   /* Its memory is ours. */
   child = vfork();
@@ -244,6 +245,53 @@ static void is_called_as_by_the_kernel(void) {
   CHECK(signal(SIGFPE, SIG_DFL) == leave);
 }
 
+/* A call that a tick has interrupted is about to be begun again when the next signal comes: it ends by that. Here a step of one instruction stands
+ * for the tick. */
+static void send_before_call(int number, siginfo_t* info, void* context) {
+  greg_t* registers = ((ucontext_t*)context)->uc_mcontext.gregs;
+  const unsigned char* code = (const unsigned char*)(uintptr_t)registers[REG_RIP];
+  (void)number, (void)info;
+  registers[REG_EFL] &= ~0x100;
+  CHECK(code[0] == 0x0f && code[1] == 0x05 && registers[REG_RAX] == SYS_read);
+  CHECK(raise(SIGUSR1) == 0); /* blocked here */
+}
+
+static long read_after_step(int file) {
+  char byte;
+  long result = SYS_read;
+  __asm__ volatile(
+      "lea -128(%%rsp), %%rsp\n\t"
+      "pushfq\n\t"
+      "orq $0x100, (%%rsp)\n\t"
+      "popfq\n\t"
+      "nop\n\t"
+      "syscall\n\t"
+      "lea 128(%%rsp), %%rsp"
+      : "+a"(result)
+      : "D"((long)file), "S"(&byte), "d"(1L)
+      : "rcx", "r11", "cc", "memory");
+  return result;
+}
+
+static int pipe_ends[2];
+static void let_it_end(int number) { plain += write(pipe_ends[1], "", 1) == 1 ? number : 0; }
+
+static void ends_a_call_that_is_begun_again(void) {
+  struct sigaction step = {.sa_sigaction = send_before_call, .sa_flags = SA_SIGINFO};
+  const struct sigaction ends = {.sa_handler = let_it_end}, restarts = {.sa_handler = let_it_end, .sa_flags = SA_RESTART};
+  char byte;
+  sigemptyset(&step.sa_mask);
+  sigaddset(&step.sa_mask, SIGUSR1);
+  plain = 0;
+  CHECK(pipe(pipe_ends) == 0 && sigaction(SIGTRAP, &step, NULL) == 0 && sigaction(SIGUSR1, &ends, NULL) == 0);
+  CHECK(read_after_step(pipe_ends[0]) == -EINTR && plain == SIGUSR1);
+  CHECK(read(pipe_ends[0], &byte, 1) == 1);
+  CHECK(sigaction(SIGUSR1, &restarts, NULL) == 0);
+  CHECK(read_after_step(pipe_ends[0]) == 1 && plain == 2 * SIGUSR1);
+  CHECK(close(pipe_ends[0]) == 0 && close(pipe_ends[1]) == 0);
+  CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR && signal(SIGUSR1, SIG_DFL) == let_it_end);
+}
+
 /* Each of its threads sets one, and another: who is sent one finds either. */
 static void by_many_threads(void) {
   enum { kTimes = 2000 };
@@ -278,8 +326,10 @@ int main(void) {
   backtrace(frames, 1); /* loads what it needs, which a handler could not */
   all();
   PRAGMA(omp parallel num_threads(2)) {
-    PRAGMA(omp masked)
-    all();
+    PRAGMA(omp masked) {
+      all();
+      ends_a_call_that_is_begun_again();
+    }
   }
   all();
   by_many_threads();
