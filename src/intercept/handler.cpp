@@ -39,7 +39,8 @@ bool is_for_process(const siginfo_t& info) noexcept {
 }
 
 // A call that waits, and that a signal of ours has interrupted just before this one, is about to be begun again: it would wait for what has come.
-void end_call(int signal, ucontext_t& frame) noexcept {
+// (On its own: with an object on its stack relay() would leave a frame, where clang compiles it.)
+[[gnu::noinline]] void end_call(int signal, ucontext_t& frame) noexcept {
   struct sigaction now;
   if (frame_begins_call(frame) && signal_action(signal, nullptr, &now) == 0) frame_end_call(frame, (now.sa_flags & SA_RESTART) != 0);
 }
