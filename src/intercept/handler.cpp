@@ -12,6 +12,7 @@
 #include "klt/own_signal.hpp"
 #include "klt/program_signals.hpp"
 #include "os/realtime_signal.hpp"
+#include "os/signal_mask.hpp"
 #include "worker/lender_signal.hpp"
 
 namespace weft::rt {
@@ -129,6 +130,7 @@ Handler handler_set(SetHandler* next, SignalAction* next_action, int signal, Han
   const bool is_action = handler == SIG_ERR || handler == SIG_HOLD;
   const Ours* relays = is_action ? nullptr : ours_for(signal, action_with(handler));
   if (relays == nullptr) return handler_told(next(signal, handler));
+  const SignalsBlocked all_at_once;  // the handler may set another one
   const Handler was = next(signal, relays->without_info);
   // With the flags and the mask that this has chosen.
   struct sigaction now;

@@ -26,7 +26,7 @@ using SetHandler = Handler(int, Handler) noexcept;
 // sigaction() by the program, for a signal that is not held; `next` is the one that it would have called. Async-signal-safe, in any thread and any
 // child.
 int handler_set_action(SignalAction* next, int signal, const struct sigaction* wanted, struct sigaction* was) noexcept;
-// The same of signal(), by its other names too, whatever they do besides: sets a handler that stays, until another one is set.
+// The same of signal(), by its other names too: sets a handler that stays, until another one is set, and changes no mask.
 Handler handler_set(SetHandler* next, SignalAction* next_action, int signal, Handler handler) noexcept;
 // What another such function returns, as the program has it.
 Handler handler_told(Handler was) noexcept;

@@ -47,14 +47,19 @@ void settle(Handler wanted) noexcept {
   if (wanted == SIG_DFL || wanted == SIG_IGN) lender_catch_up_here();
 }
 
+int set_action(int signal, const struct sigaction* wanted, struct sigaction* was) noexcept {
+  const bool held = own_action_is_held(signal);
+  return held ? own_action_set(next_sigaction.get(), signal, wanted, was) : handler_set_action(next_sigaction.get(), signal, wanted, was);
+}
+
 Handler set_ours(int signal, Handler handler, int flags) noexcept {
   struct sigaction wanted{}, was{};
   wanted.sa_handler = handler;
   wanted.sa_flags = flags;
-  return own_action_set(next_sigaction.get(), signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
+  return set_action(signal, &wanted, &was) == 0 ? was.sa_handler : SIG_ERR;
 }
 
-// A stand-in's (klt/own_signal.hpp), or a fault's, which the program may block like any other: as the C library has it.
+// What the program may block: none of ours, but a stand-in's (klt/own_signal.hpp), or a fault's. As the C library has it.
 Handler set_and_open(int signal, Handler handler) noexcept {
   sigset_t one, before;
   sigemptyset(&one);
@@ -88,7 +93,7 @@ int sigaction(int signal, const struct sigaction* wanted, struct sigaction* was)
     note(signal, wanted->sa_handler);
     settle(wanted->sa_handler);
   }
-  return own_action_is_held(signal) ? own_action_set(next_sigaction.get(), signal, wanted, was) : handler_set_action(next_sigaction.get(), signal, wanted, was);
+  return set_action(signal, wanted, was);
 }
 
 Handler signal(int signal, Handler handler) noexcept { return set(next_signal.get(), signal, handler, kLasts); }
@@ -101,6 +106,10 @@ Handler __sysv_signal(int signal, Handler handler) noexcept { return set(next_sy
 Handler sigset(int signal, Handler handler) noexcept {
   note(signal, handler);
   if (own_action_is_held(signal) && ((signal_bit(signal) & kOverflowSignals) != 0 || signal == kStandIn)) return set_and_open(signal, handler);
+  if (!own_action_is_held(signal) && handler != SIG_HOLD && handler != SIG_ERR) {
+    settle(handler);
+    return set_and_open(signal, handler);
+  }
   if (handler != SIG_HOLD) return set(next_sigset.get(), signal, handler, 0);
   if (!own_action_is_held(signal)) return handler_told(next_sigset.get()(signal, handler));
   struct sigaction now;

@@ -59,6 +59,13 @@ static void is_told_what_it_has_set(void) {
   CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == take_other && (now.sa_flags & (SA_RESTART | SA_SIGINFO)) == 0);
   CHECK(siginterrupt(SIGUSR1, 0) == 0);
   CHECK(raise(SIGUSR1) == 0 && plain == 0);
+  sigset_t one, mask;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  CHECK(sigprocmask(SIG_BLOCK, &one, NULL) == 0 && signal(SIGUSR1, take_other) == take_other);
+  CHECK(sigprocmask(SIG_SETMASK, NULL, &mask) == 0 && sigismember(&mask, SIGUSR1) == 1);
+  CHECK(sigset(SIGUSR1, take_other) == SIG_HOLD);
+  CHECK(sigprocmask(SIG_SETMASK, NULL, &mask) == 0 && sigismember(&mask, SIGUSR1) == 0);
   CHECK(sigset(SIGUSR1, take_plain) == take_other);
   CHECK(sigset(SIGUSR1, take_other) == take_plain);
   CHECK(__sysv_signal(SIGUSR1, take_plain) == take_other);
@@ -292,6 +299,37 @@ static void ends_a_call_that_is_begun_again(void) {
   CHECK(signal(SIGTRAP, SIG_DFL) != SIG_ERR && signal(SIGUSR1, SIG_DFL) == let_it_end);
 }
 
+/* A handler sets another action, while who has set it has not returned. */
+static int sends;
+static void* send(void* unused) {
+  while (__atomic_load_n(&sends, __ATOMIC_ACQUIRE)) kill(getpid(), SIGUSR1);
+  return unused;
+}
+static void ignore_more(int number) {
+  plain = number;
+  signal(number, SIG_IGN);
+}
+
+static void sets_another_in_its_handler(void) {
+  enum { kTimes = 3000 };
+  pthread_t sender;
+  sigset_t all, mask;
+  sigfillset(&all);
+  CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL && pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+  sends = 1;
+  CHECK(pthread_create(&sender, NULL, send, NULL) == 0 && pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+  for (int i = 0; i < kTimes; ++i) {
+    struct sigaction now;
+    plain = 0;
+    CHECK(signal(SIGUSR1, ignore_more) == SIG_IGN);
+    while (plain == 0) {
+    }
+    CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+  }
+  __atomic_store_n(&sends, 0, __ATOMIC_RELEASE);
+  CHECK(pthread_join(sender, NULL) == 0 && signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+}
+
 /* Each of its threads sets one, and another: who is sent one finds either. */
 static void by_many_threads(void) {
   enum { kTimes = 2000 };
@@ -325,6 +363,7 @@ int main(void) {
   void* frames[1];
   backtrace(frames, 1); /* loads what it needs, which a handler could not */
   all();
+  sets_another_in_its_handler();
   PRAGMA(omp parallel num_threads(2)) {
     PRAGMA(omp masked) {
       all();
