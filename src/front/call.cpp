@@ -18,6 +18,9 @@
 //   the program's       ours stays pending, or interrupts that handler, and no call: not counted
 //
 // The stand-in is not blocked for that, which is the program's signal, too: where none of ours can be queued this does not hold.
+//
+// A call that writes to what has no room is not ended with EINTR, but with what it has written so far: part_goes_on(). Who can have cut it short? A
+// handler of the program's that has run in it, which counts itself (klt/program_signals.hpp); otherwise nothing that the program hears of.
 #include <pthread.h>
 
 #include <cerrno>
@@ -74,6 +77,25 @@ Identity* identity_of_caller() noexcept {
 }
 
 }  // namespace
+
+PartMark part_mark() {
+  if (!klt_register_valid() || klt_is_inside_here()) return {};
+  const Klt* self = klt_self();
+  const Identity* identity = identity_of(pthread_self());
+  const auto& begun = identity != nullptr ? identity->handlers_begun : self->handlers_begun;
+  return {self, identity, begun.load(std::memory_order_relaxed)};
+}
+
+// Main is woken for what its lender has by now: its handler runs before we look. Without an identity nobody knows of what has run on another KLT.
+bool part_goes_on(const PartMark& since) {
+  if (since.klt == nullptr) return false;
+  if (program_may_handle()) {
+    if (!program_handlers_are_counted()) return false;
+    if (Identity* identity = identity_of_caller()) lender_catch_up(*identity);
+  }
+  const PartMark now = part_mark();
+  return now.identity == since.identity && now.handlers_begun == since.handlers_begun && (now.identity != nullptr || now.klt == since.klt);
+}
 
 bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
   Identity* identity = handler_runs() ? nullptr : identity_of_caller();

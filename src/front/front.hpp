@@ -16,6 +16,7 @@
 #include "weft/weft.h"
 
 namespace weft::rt {
+struct Identity;
 struct Topology;
 }
 
@@ -275,6 +276,17 @@ struct CallMark {
 WEFT_API CallMark call_mark();
 // It has ended with EINTR, and as far as can be told for nothing of the program's since then, or since the last time: it is to be made again.
 WEFT_API bool call_cut_short(CallMark& since);
+
+// Taken before a call that returns what it has done so far where a signal comes.
+struct PartMark {
+  const rt::Klt* klt = nullptr;  // null: as above
+  const rt::Identity* identity = nullptr;
+  uint32_t handlers_begun = 0;
+};
+WEFT_API PartMark part_mark();
+// It has done a part. As far as can be told no handler of the program's has begun in the caller since then, nor is one about to: if a signal has cut
+// it short it was none that the program knows of, and the call is to go on with the rest.
+WEFT_API bool part_goes_on(const PartMark& since);
 
 // A call with a signal mask of its own. Of what that lets in exactly one is to end it, which comes in the call and at no other time: so ours
 // come in the call alone, too, and are known from it for sure.

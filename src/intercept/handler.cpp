@@ -40,17 +40,23 @@ bool is_for_process(const siginfo_t& info) noexcept {
 }
 
 // A call that waits, and that a signal of ours has interrupted just before this one, is about to be begun again: it would wait for what has come.
-// (On its own: with an object on its stack relay() would leave a frame, where clang compiles it.)
-[[gnu::noinline]] void end_call(int signal, ucontext_t& frame) noexcept {
+void end_call(int signal, ucontext_t& frame) noexcept {
   struct sigaction now;
   if (frame_begins_call(frame) && signal_action(signal, nullptr, &now) == 0) frame_end_call(frame, (now.sa_flags & SA_RESTART) != 0);
+}
+
+// `frame`: null: not known. (On its own: with an object on its stack relay() would leave a frame, where clang compiles it.)
+[[gnu::noinline]] void begin_handler(int signal, ucontext_t* frame) noexcept {
+  if (!klt_register_valid()) return;
+  program_handler_begins();
+  if (frame != nullptr && (signal_bit(signal) & kFaultSignals) == 0) end_call(signal, *frame);
 }
 
 // Leaves no frame of its own to those who look at the stack, or throw. A handler that takes less may be given more: all of that is in registers.
 [[gnu::noinline]] void relay(int signal, siginfo_t* info, void* context, InfoHandler programs_own) {
   const bool by_kernel = info != nullptr && context != nullptr;  // not by somebody who has read it past us, and chains to it
   if (by_kernel && is_for_process(*info) && lender_takes(*info)) return;
-  if (by_kernel && (signal_bit(signal) & kFaultSignals) == 0 && klt_register_valid()) end_call(signal, *static_cast<ucontext_t*>(context));
+  begin_handler(signal, by_kernel ? static_cast<ucontext_t*>(context) : nullptr);
   programs_own(signal, info, context);
 }
 
@@ -104,10 +110,12 @@ const Ours* ours_for(InfoHandler handler) noexcept {
 
 // Null: the kernel is told what the program wants.
 const Ours* ours_for(int signal, const struct sigaction& wanted) noexcept {
-  if (!is_relayed(signal) || !is_handler(wanted) || (wanted.sa_flags & SA_RESETHAND) != 0) return nullptr;
+  if (!is_handler(wanted) || signal <= 0 || signal > kMostSignals) return nullptr;
   struct sigaction told = wanted;
-  tell(told);
-  return ours_for(told.sa_sigaction);  // the program may have read ours past us
+  tell(told);  // the program may have read ours past us
+  const Ours* found = is_relayed(signal) && (wanted.sa_flags & SA_RESETHAND) == 0 ? ours_for(told.sa_sigaction) : nullptr;
+  program_handler_is_counted(signal, found != nullptr);
+  return found;
 }
 
 }  // namespace

@@ -19,8 +19,6 @@ using namespace weft::rt;
 
 namespace {
 
-constexpr int kMostSignals = 64;
-
 constinit Next<SignalAction> next_sigaction{"sigaction"};
 constinit Next<SetHandler> next_signal{"signal"}, next_bsd_signal{"bsd_signal"}, next_ssignal{"ssignal"};
 constinit Next<SetHandler> next_sysv_signal{"sysv_signal"}, next_sysv_signal_too{"__sysv_signal"}, next_sigset{"sigset"};
@@ -36,9 +34,13 @@ constinit Next<int(int) noexcept> next_sigignore{"sigignore"};
   if (dlsym(RTLD_DEFAULT, "sigaction") != reinterpret_cast<void*>(next_sigaction.get())) program_handlers_are_noted();
 }
 
-void note(int signal, Handler handler) noexcept {
+bool is_set(int signal, Handler handler) noexcept {
   const bool is_handler = handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD && handler != SIG_ERR;
-  if (is_handler && signal > 0 && signal <= kMostSignals) program_sets_handler(signal);
+  return is_handler && signal > 0 && signal <= kMostSignals;
+}
+
+void note(int signal, Handler handler) noexcept {
+  if (is_set(signal, handler)) program_sets_handler(signal);
 }
 
 // What its lender has taken for the main thread by now came while there was a handler: with the default it might end the program, and what is
@@ -80,6 +82,7 @@ Handler set(SetHandler* next, int signal, Handler handler, int flags) noexcept {
   settle(handler);
   if (own_action_is_held(signal) && handler != SIG_ERR) return set_ours(signal, handler, flags);
   if (flags != kOnce) return handler_set(next, next_sigaction.get(), signal, handler);
+  if (is_set(signal, handler)) program_handler_is_counted(signal, false);
   return handler_told(next(signal, handler));
 }
 

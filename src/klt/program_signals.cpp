@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 
 #include "arch/system_call.hpp"
+#include "identity/identity.hpp"
+#include "unit/unit.hpp"
 #include "worker/lender_signal.hpp"
 
 namespace weft::rt {
@@ -20,6 +22,9 @@ struct Action {  // as the kernel has it
   void (*restorer)();
   uint64_t mask;
 };
+
+constinit std::atomic<uint64_t> counted{0};              // as the kernel has a set: of those that have been set last
+constinit std::atomic<bool> one_is_not_counted{false};  // for good: it may take itself away
 
 }  // namespace
 
@@ -73,6 +78,26 @@ bool program_handles_here(uint64_t set) noexcept {
 bool program_may_handle() noexcept {
   const Handlers set = handlers.load(std::memory_order_relaxed);
   return set == Handlers::kUnknown || set == Handlers::kSome || program_handles_here(~uint64_t{0});
+}
+
+void program_handler_is_counted(int signal, bool is_counted) noexcept {
+  const uint64_t one = signal_bit(signal);
+  if (is_counted) {
+    counted.fetch_or(one, std::memory_order_relaxed);
+    return;
+  }
+  counted.fetch_and(~one, std::memory_order_relaxed);
+  if ((one & kProcessSignals) != 0) one_is_not_counted.store(true, std::memory_order_relaxed);
+}
+
+__attribute__((no_sanitize("thread", "address"))) void program_handler_begins() noexcept {
+  const Unit* unit = klt_current();
+  const bool known = unit != nullptr && unit_owns(unit->host, own::kIdentity);
+  (known ? unit->host->identity->handlers_begun : klt_self()->handlers_begun).fetch_add(1, std::memory_order_relaxed);
+}
+
+bool program_handlers_are_counted() noexcept {
+  return !one_is_not_counted.load(std::memory_order_relaxed) && !program_handles_here(~counted.load(std::memory_order_relaxed));
 }
 
 uint64_t signals_of_others() noexcept {

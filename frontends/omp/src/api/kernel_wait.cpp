@@ -19,6 +19,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "api/in_parts.hpp"
 #include "api/next.hpp"
 #include "export.hpp"
 #include "front/front.hpp"
@@ -327,7 +328,10 @@ WEFT_OMP_API ssize_t recvmsg(int fd, msghdr* message, int flags) {
 }
 
 WEFT_OMP_API ssize_t send(int fd, const void* from, size_t bytes, int flags) {
-  return send_off(fd, [&] { return next_send.get()(fd, from, bytes, flags); });
+  const InParts call(fd);
+  const auto part = [&](const void* rest, size_t left) { return send_off(fd, [&] { return next_send.get()(fd, rest, left, flags); }); };
+  const ssize_t done = part(from, bytes);
+  return (flags & MSG_DONTWAIT) != 0 ? done : call.all(from, bytes, done, part);
 }
 
 WEFT_OMP_API ssize_t sendto(int fd, const void* from, size_t bytes, int flags, const sockaddr* to, socklen_t size) {
