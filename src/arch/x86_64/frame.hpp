@@ -3,12 +3,15 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "arch/system_call.hpp"
 
 namespace weft::rt {
 
@@ -36,29 +39,43 @@ inline bool frame_call_failed(const ucontext_t& frame) noexcept {
   return frame.uc_mcontext.gregs[REG_RAX] == -EINTR && (!seen || (code[-2] == 0x0f && code[-1] == 0x05));
 }
 
+// It is about to begin a wait for children, which returns at once: one is there, or none can be.
+inline bool frame_child_is_there(const ucontext_t& frame) noexcept {
+  const auto& registers = frame.uc_mcontext.gregs;
+  const bool by_type = registers[REG_RAX] == SYS_waitid;
+  const auto asked = static_cast<pid_t>(by_type ? registers[REG_RSI] : registers[REG_RDI]);
+  int type = static_cast<int>(registers[REG_RDI]);
+  if (!by_type) type = asked > 0 ? P_PID : asked == -1 ? P_ALL : P_PGID;
+  const int options = static_cast<int>(by_type ? registers[REG_R10] : registers[REG_RDX] | WEXITED) | WNOHANG | WNOWAIT;
+  siginfo_t info;
+  info.si_pid = 0;
+  const long number = asked < 0 ? -long{asked} : asked;
+  return system_call(SYS_waitid, type, number, reinterpret_cast<long>(&info), options, 0, 0) != 0 || info.si_pid != 0;
+}
+
 // One of the calls that wait, if it is about to be begun again, fails instead: as the kernel has it for handlers, of some calls those without
 // SA_RESTART alone. So does one that has not begun, which looks the same. (The kernel begins one again for nothing, too: where it has woken a
 // thread for a signal that another one has taken.)
 inline void frame_end_call(ucontext_t& frame, bool handler_restarts) noexcept {
   if (!frame_begins_call(frame)) return;
   auto& registers = frame.uc_mcontext.gregs;
+  bool ends = false;
   switch (registers[REG_RAX]) {
+    case SYS_wait4: case SYS_waitid: ends = !handler_restarts && !frame_child_is_there(frame); break;
     case SYS_read: case SYS_readv: case SYS_write: case SYS_writev:
     case SYS_open: case SYS_openat: case SYS_ioctl: case SYS_fcntl: case SYS_flock:
     case SYS_accept: case SYS_accept4: case SYS_connect:
     case SYS_recvfrom: case SYS_recvmsg: case SYS_recvmmsg:
     case SYS_sendto: case SYS_sendmsg: case SYS_sendmmsg:
-    case SYS_wait4: case SYS_waitid: case SYS_futex: case SYS_mq_timedsend: case SYS_mq_timedreceive:
-      if (handler_restarts) break;
-      [[fallthrough]];
+    case SYS_futex: case SYS_mq_timedsend: case SYS_mq_timedreceive: ends = !handler_restarts; break;
     case SYS_nanosleep: case SYS_clock_nanosleep: case SYS_restart_syscall: case SYS_pause: case SYS_rt_sigsuspend:
     case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6:
-    case SYS_semop: case SYS_semtimedop: case SYS_msgsnd: case SYS_msgrcv:
-      registers[REG_RAX] = -EINTR;
-      registers[REG_RIP] += 2;
-      break;
+    case SYS_semop: case SYS_semtimedop: case SYS_msgsnd: case SYS_msgrcv: ends = true; break;
     default: break;
   }
+  if (!ends) return;
+  registers[REG_RAX] = -EINTR;
+  registers[REG_RIP] += 2;
 }
 
 // The general registers, in no order that matters: neither the instruction pointer nor the flags are among them.
