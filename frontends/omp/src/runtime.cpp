@@ -244,6 +244,11 @@ void bind_workers() {
 
 namespace {
 
+bool stands_in_for_main = false;  // a keeper; from before `started` on
+
+// As the primary ULT it would have a kernel thread that nobody else may use: with preemption each of its waits would change the kernel thread.
+void adopt_main() { front::adopt_caller(weft_worker_pool(weft_worker_get(0))); }  // as thread_start() says
+
 // False: somebody else has been first.
 bool start() {
   const std::scoped_lock hold(lock);
@@ -256,9 +261,8 @@ bool start() {
   } else {
     front::will_adopt();
     initialize_by_keeper();
-    // As the primary ULT it would have a kernel thread that nobody else may use: with preemption each of its waits would change
-    // the kernel thread.
-    if (on_main) front::adopt_caller(weft_worker_pool(weft_worker_get(0)));  // as thread_start() says
+    stands_in_for_main = true;
+    if (on_main) adopt_main();
   }
   finish_apart();  // only now: it has the lock for which adopt_caller() would wait
   has_lock = false;
@@ -272,6 +276,11 @@ void runtime_start() {
   if (started.load(std::memory_order_acquire) || !start()) return;
   // By the caller, which may have the loader's lock already (a library's constructor), and with no lock for which another one waits.
   if (!unwinder_is_left) front::load_unwinder();
+}
+
+// Another thread may have been the first to come.
+void runtime_meets_main() {
+  if (stands_in_for_main && front::self() == nullptr && front::may_adopt()) adopt_main();
 }
 
 void workers_complete() {

@@ -4,9 +4,11 @@
 namespace weft::omp {
 
 // The core runs afterwards: started here, unless the program or another front-end has. A thread of ours is its primary ULT then,
-// so that none of the program's is bound to the core's life, and the main thread, if it is the caller, becomes a ULT like any
+// so that none of the program's is bound to the core's life, and the main thread, as soon as it comes, becomes a ULT like any
 // other. Where ULTs cannot have identities of their own it becomes the primary one.
 void runtime_start();
+// The main thread, for the first time, after that.
+void runtime_meets_main();
 
 // A forked child gets as many workers as its parent had, now that it needs them.
 void workers_complete();

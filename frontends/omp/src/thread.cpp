@@ -128,6 +128,7 @@ bool is_main() noexcept { return rt::kernel_tid() == getpid(); }
 [[gnu::noinline]] Thread& meet() {
   const bool main = is_main();  // a ULT, as which it goes on from here, is on another kernel thread
   runtime_start();
+  if (main) runtime_meets_main();
   tool::start();
   weft_unit_t unit = front::self();  // the main thread has become a unit by that
   if (unit != nullptr && !weft_is_ult(unit)) unit = nullptr;
