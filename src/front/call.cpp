@@ -40,15 +40,40 @@ using namespace rt;
 
 bool handler_runs() { return klt_register_valid() && own_signals_handler_runs(signal_mask_here()); }
 
+namespace {
+
+Identity* identity_of_caller() noexcept {
+  return klt_register_valid() && !klt_is_inside_here() ? identity_of(pthread_self()) : nullptr;
+}
+
+// As far as can be told. Main may have been woken for what its lender has by now: its handler runs before we look. Without an identity nobody knows
+// of what has run on another KLT.
+bool none_has_begun(const HandlersMark& since) {
+  if (!program_handlers_are_counted()) return false;
+  if (Identity* identity = identity_of_caller()) lender_catch_up(*identity);
+  const HandlersMark now = part_mark();
+  return now.identity == since.identity && now.begun == since.begun && (now.identity != nullptr || now.klt == since.klt);
+}
+
+}  // namespace
+
 // Without the guard, which may take the caller to another KLT: who has come back from the kernel may have lost its worker there.
-CallMark call_mark() {
-  if (!klt_register_valid()) return {};
-  if (klt_is_inside_here()) return {};
+HandlersMark part_mark() {
+  if (!klt_register_valid() || klt_is_inside_here()) return {};
   const Klt* self = klt_self();
+  const Identity* identity = identity_of(pthread_self());
+  const std::atomic<uint32_t>& begun = identity != nullptr ? identity->handlers_begun : self->handlers_begun;
+  return {self, identity, begun.load(std::memory_order_relaxed)};
+}
+
+bool part_goes_on(const HandlersMark& since) { return since.klt != nullptr && (!program_may_handle() || none_has_begun(since)); }
+
+CallMark call_mark() {
   CallMark mark;
-  mark.klt = self;
-  mark.thread = self->interruptions.load(std::memory_order_relaxed);
-  if (const Identity* identity = identity_of(pthread_self())) {
+  mark.handlers = part_mark();
+  if (mark.handlers.klt == nullptr) return mark;
+  mark.thread = mark.handlers.klt->interruptions.load(std::memory_order_relaxed);
+  if (const Identity* identity = mark.handlers.identity) {
     mark.ult = identity->interruptions.load(std::memory_order_relaxed);
     mark.brought = identity->brought.load(std::memory_order_relaxed);
   }
@@ -58,43 +83,17 @@ CallMark call_mark() {
 // On another KLT nobody knows where it was interrupted.
 bool call_cut_short(CallMark& since) {
   const CallMark before = since;
-  while (before.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
-  const bool on_thread = before.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
+  while (before.handlers.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
+  const bool on_thread = before.handlers.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
   since = call_mark();
-  const bool brought = since.brought != before.brought;
-  if (!brought && (on_thread || since.klt != before.klt || since.ult != before.ult || !program_may_handle())) return true;
+  const bool brought = since.brought != before.brought, elsewhere = since.handlers.klt != before.handlers.klt;
+  if (!brought && (on_thread || elsewhere || since.ult != before.ult || !program_may_handle())) return true;
+  if (none_has_begun(before.handlers)) return true;
   Identity* identity = identity_of(pthread_self());
   if (identity == nullptr) return false;
   if (const uint64_t mains = brought ? 0 : lender_takes_for_main(*identity)) return !program_handles_here(~mains);
   lender_catch_up(*identity);  // also where one was pending here: it may have come to the lender first
   return false;
-}
-
-namespace {
-
-Identity* identity_of_caller() noexcept {
-  return klt_register_valid() && !klt_is_inside_here() ? identity_of(pthread_self()) : nullptr;
-}
-
-}  // namespace
-
-PartMark part_mark() {
-  if (!klt_register_valid() || klt_is_inside_here()) return {};
-  const Klt* self = klt_self();
-  const Identity* identity = identity_of(pthread_self());
-  const auto& begun = identity != nullptr ? identity->handlers_begun : self->handlers_begun;
-  return {self, identity, begun.load(std::memory_order_relaxed)};
-}
-
-// Main is woken for what its lender has by now: its handler runs before we look. Without an identity nobody knows of what has run on another KLT.
-bool part_goes_on(const PartMark& since) {
-  if (since.klt == nullptr) return false;
-  if (program_may_handle()) {
-    if (!program_handlers_are_counted()) return false;
-    if (Identity* identity = identity_of_caller()) lender_catch_up(*identity);
-  }
-  const PartMark now = part_mark();
-  return now.identity == since.identity && now.handlers_begun == since.handlers_begun && (now.identity != nullptr || now.klt == since.klt);
 }
 
 bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
@@ -105,6 +104,7 @@ bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
   const uint64_t ours = own_signals_mask();
   call.closed = ours & ~change_mask_here(SIG_BLOCK, ours);
   call.cut_short = identity->interruptions.load(std::memory_order_relaxed);
+  call.handlers_begun = identity->handlers_begun.load(std::memory_order_relaxed);
   return true;
 }
 
@@ -112,7 +112,9 @@ bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask) {
   Identity& identity = *identity_of(pthread_self());
   const uint32_t before = call.cut_short;
   call.cut_short = identity.interruptions.load(std::memory_order_relaxed);
-  if (call.cut_short == before) return false;
+  // Main may have been woken for what another thread has taken then, and passes on.
+  const bool none = call.handlers_begun == identity.handlers_begun.load(std::memory_order_relaxed) && program_handlers_are_counted();
+  if (call.cut_short == before && !none) return false;
   // What it lets in is for the caller also between two of them, and for no other thread that would take it.
   if (!call.again) lender_wait_mask(identity, kernel_set(mask));
   call.again = true;
@@ -125,6 +127,20 @@ void masked_call_ends(const MaskedCall& call) {
   if (call.again) lender_wait_mask(identity, ~uint64_t{0});
   lender_bring(identity, 0);
   change_mask_here(SIG_UNBLOCK, call.closed);
+  errno = error;
+}
+
+uint64_t waiting_begins(const sigset_t& set) {
+  Identity* identity = identity_of_caller();
+  if (identity == nullptr) return 0;
+  const uint64_t before = identity->wanted.load(std::memory_order_relaxed);
+  lender_bring(*identity, before | kernel_set(set));
+  return before;
+}
+
+void waiting_ends(uint64_t before) {
+  const int error = errno;
+  if (Identity* identity = identity_of_caller()) lender_bring(*identity, before);
   errno = error;
 }
 

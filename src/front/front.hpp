@@ -268,9 +268,16 @@ WEFT_API bool handler_runs();
 
 // ---- system calls that wait, and that a signal of ours may cut short: call.cpp. Context: any, outside of Weft
 
+// How many handlers of the program's had begun in the caller.
+struct HandlersMark {
+  const rt::Klt* klt = nullptr;  // null: the caller is none of Weft's, or a section of its own
+  const rt::Identity* identity = nullptr;
+  uint32_t begun = 0;
+};
+
 // Taken before such a call.
 struct CallMark {
-  const rt::Klt* klt = nullptr;  // null: the caller is none of Weft's, or a section of its own
+  HandlersMark handlers;
   uint32_t thread = 0, ult = 0, brought = 0;
 };
 WEFT_API CallMark call_mark();
@@ -278,21 +285,16 @@ WEFT_API CallMark call_mark();
 WEFT_API bool call_cut_short(CallMark& since);
 
 // Taken before a call that returns what it has done so far where a signal comes.
-struct PartMark {
-  const rt::Klt* klt = nullptr;  // null: as above
-  const rt::Identity* identity = nullptr;
-  uint32_t handlers_begun = 0;
-};
-WEFT_API PartMark part_mark();
-// It has done a part. As far as can be told no handler of the program's has begun in the caller since then, nor is one about to: if a signal has cut
-// it short it was none that the program knows of, and the call is to go on with the rest.
-WEFT_API bool part_goes_on(const PartMark& since);
+WEFT_API HandlersMark part_mark();
+// It has done a part, and as far as can be told it was no signal that the program knows of that has cut it short: it is to go on with the rest.
+WEFT_API bool part_goes_on(const HandlersMark& since);
 
 // A call with a signal mask of its own. Of what that lets in exactly one is to end it, which comes in the call and at no other time: so ours
 // come in the call alone, too, and are known from it for sure.
 struct MaskedCall {
   uint64_t closed = 0;    // as the kernel has a set: those of ours
   uint32_t cut_short = 0;
+  uint32_t handlers_begun = 0;
   bool again = false;
 };
 // False: ours do not interrupt the caller. Else ours are left out of `mask`, which the calls are to be made with from here to the end.
@@ -300,6 +302,11 @@ WEFT_API bool masked_call_begins(MaskedCall& call, sigset_t& mask);
 // It has ended with EINTR: for ours alone, so it is to be made again.
 WEFT_API bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask);
 WEFT_API void masked_call_ends(const MaskedCall& call);
+
+// A call, made again and again, that waits for these: what it is sent meanwhile is brought to where the caller is, also between two of them. Returns
+// what is to be given back.
+WEFT_API uint64_t waiting_begins(const sigset_t& set);
+WEFT_API void waiting_ends(uint64_t before);
 
 // The caller is a signal handler that has interrupted Weft, on one of its kernel threads: it may call nothing of Weft's but what is
 // async-signal-safe. False says nothing about what else it has interrupted. Async-signal-safe; also without the runtime.

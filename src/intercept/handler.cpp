@@ -55,7 +55,7 @@ void end_call(int signal, ucontext_t& frame) noexcept {
 // Leaves no frame of its own to those who look at the stack, or throw. A handler that takes less may be given more: all of that is in registers.
 [[gnu::noinline]] void relay(int signal, siginfo_t* info, void* context, InfoHandler programs_own) {
   const bool by_kernel = info != nullptr && context != nullptr;  // not by somebody who has read it past us, and chains to it
-  if (by_kernel && is_for_process(*info) && lender_takes(*info)) return;
+  if (by_kernel && is_for_process(*info) && lender_takes(*info)) return own_signal_interrupts(*static_cast<const ucontext_t*>(context));
   begin_handler(signal, by_kernel ? static_cast<ucontext_t*>(context) : nullptr);
   programs_own(signal, info, context);
 }

@@ -257,6 +257,10 @@ __attribute__((no_sanitize("thread", "address"))) void own_signal_returns_to(con
   if (left != 0 && ends_a_call(left)) unit->host->identity->brought.fetch_add(1, std::memory_order_relaxed);
 }
 
+__attribute__((no_sanitize("thread", "address"))) void own_signal_interrupts(const ucontext_t& frame) noexcept {
+  if (klt_register_valid()) note_interruption(frame);
+}
+
 bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept {
   constexpr uint64_t kLongest = 20'000'000, kOthers = 50'000'000;  // ns
   Klt* self = klt_self();

@@ -68,6 +68,9 @@ bool own_signal_comes_in_handler(const ucontext_t& frame) noexcept;
 // (worker/lender_signal.hpp).
 void own_signal_returns_to(const ucontext_t& frame) noexcept;
 
+// In the handler of one of the program's, which another thread gets: a call that it has ended here is to be made again, as after one of ours.
+void own_signal_interrupts(const ucontext_t& frame) noexcept;
+
 // One of them brings a KLT the news that its unit has been sent signals (worker/unit_signal.hpp): from here on, for good. Under
 // runtime.setup. False: there is none.
 bool own_signal_keep_courier() noexcept;

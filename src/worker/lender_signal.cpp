@@ -197,6 +197,11 @@ WEFT_ON_LENDER uint64_t blocked(const Identity& identity) noexcept {
   return identity.mask.load(std::memory_order_acquire) & identity.wait_mask.load(std::memory_order_acquire);
 }
 
+// What the process is sent of these is for it, if another thread finds it, or is given it: also what it has blocked, and waits for in a call.
+WEFT_ON_LENDER uint64_t has_open(const Identity& identity) noexcept {
+  return ~blocked(identity) | identity.wanted.load(std::memory_order_acquire);
+}
+
 // Of one that was taken from what is pending here: to the ULT, and not to the process. Who sends notes that before it lets go of the lock. Where both
 // have been sent one, this may be either: then it is the ULT's.
 WEFT_ON_LENDER bool was_sent_to_ult(Identity& identity, const siginfo_t& info) noexcept {
@@ -347,18 +352,21 @@ WEFT_ON_LENDER void put_back(Identity& identity, int signal, bool ults) noexcept
   }
 }
 
-// One that has been taken from what is pending here. What the program does with it is asked only now. `ults`: it is known to be the ULT's.
-WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, bool ults) noexcept {
-  if ((signal_bit(signal) & own_signals_mask()) != 0) return;
-  if ((signal_bit(signal) & blocked(identity)) != 0) {
-    return (signal_bit(signal) & waited_for(identity)) != 0 ? deliver(identity, signal) : put_back(identity, signal, ults);
+enum class From { kKernel, kOthers };
+// One that has been taken from what is pending here, or by others. What the program does with it is asked only now. `ults`: it is known to be the ULT's.
+WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, From from, bool ults) noexcept {
+  const uint64_t one = signal_bit(signal);
+  if ((one & own_signals_mask()) != 0) return;
+  if ((one & blocked(identity)) != 0) {
+    const uint64_t waits_for = from == From::kOthers ? identity.wanted.load(std::memory_order_acquire) : waited_for(identity);
+    return (one & waits_for) != 0 ? deliver(identity, signal) : put_back(identity, signal, ults);
   }
   Action now{};
   system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes);
   if (own_signal_is_stand_ins(reinterpret_cast<const void*>(now.handler))) return;
   // In a call that lets it in the ULT may be waiting for just this one.
-  const bool let_in = (signal_bit(signal) & identity.mask.load(std::memory_order_acquire)) != 0;
-  const bool ours = (signal_bit(signal) & kOverflowSignals) != 0 && !overflow_programs_handles(signal);
+  const bool let_in = (one & identity.mask.load(std::memory_order_acquire)) != 0;
+  const bool ours = (one & kOverflowSignals) != 0 && !overflow_programs_handles(signal);
   const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN && !ours;
   if (!handled && !let_in) return act_by_default(identity, signal);
   deliver(identity, signal);
@@ -376,7 +384,7 @@ WEFT_ON_LENDER bool take_passed(Identity& identity) noexcept {
     const bool ults = (passed.ults & signal_bit(signal)) != 0;
     passed.ults &= ~signal_bit(signal);
     passed.claimed.fetch_and(~signal_bit(signal), std::memory_order_release);
-    take_for_process(identity, signal, ults);
+    take_for_process(identity, signal, From::kOthers, ults);
   }
   return all != 0;
 }
@@ -530,7 +538,7 @@ void lender_catch_up(Identity& identity) noexcept {
 
 uint64_t lender_takes_for_main(const Identity& caller) noexcept {
   const Identity* to = passed.to.load(std::memory_order_acquire);
-  return to != nullptr && to != &caller && to->unit.load(std::memory_order_relaxed) != nullptr ? ~blocked(*to) : 0;
+  return to != nullptr && to != &caller && to->unit.load(std::memory_order_relaxed) != nullptr ? has_open(*to) : 0;
 }
 
 void lender_catch_up_here() noexcept {
@@ -567,7 +575,7 @@ WEFT_ON_LENDER uint64_t lender_pass_on(uint64_t opens) noexcept {
   uint64_t pending = 0;
   system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
   pending &= opens;
-  const uint64_t mains = pending & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & ~blocked(*to);
+  const uint64_t mains = pending & Passed::kNumbers & kProcessSignals & ~signal_bit(kStandIn) & has_open(*to);
   uint64_t stay = pending & ~mains;
   if (mains == 0) return stay;
   passed.begun.fetch_add(1, std::memory_order_seq_cst);
@@ -584,7 +592,7 @@ WEFT_ON_LENDER uint64_t lender_pass_on(uint64_t opens) noexcept {
 
 WEFT_ON_LENDER bool lender_takes(const siginfo_t& info) noexcept {
   Identity* to = passed.to.load(std::memory_order_acquire);
-  if (to == nullptr || to->thread_pointer == thread_pointer() || (blocked(*to) & signal_bit(info.si_signo)) != 0) return false;
+  if (to == nullptr || to->thread_pointer == thread_pointer() || (has_open(*to) & signal_bit(info.si_signo)) == 0) return false;
   if (to->tid != process()) return false;  // in a child of vfork()
   passed.begun.fetch_add(1, std::memory_order_seq_cst);
   const bool some = pass(info);
@@ -617,13 +625,13 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
       const timespec no_time{};
       const long earlier = system_call(SYS_rt_sigtimedwait, word(&others), word(&identity.info), word(&no_time), kMaskBytes);
       if (earlier > 0) {
-        take_for_process(identity, static_cast<int>(earlier), false);
+        take_for_process(identity, static_cast<int>(earlier), From::kKernel, false);
         continue;
       }
       identity.caught_up.store(calls, std::memory_order_release);
     }
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
-    if (signal > 0) take_for_process(identity, static_cast<int>(signal), false);
+    if (signal > 0) take_for_process(identity, static_cast<int>(signal), From::kKernel, false);
   }
 }
 

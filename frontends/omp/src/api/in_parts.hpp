@@ -47,7 +47,7 @@ class InParts {
   bool ended_by_none() const;
 
   const int fd_;
-  const front::PartMark mark_ = front::part_mark();
+  const front::HandlersMark mark_ = front::part_mark();
 };
 
 }  // namespace weft::omp

@@ -68,7 +68,7 @@ template <class First, class Again>
 auto whole(First first, Again again) {
   front::CallMark mark = front::call_mark();
   auto result = first();
-  while (mark.klt != nullptr && result == -1 && errno == EINTR) {
+  while (mark.handlers.klt != nullptr && result == -1 && errno == EINTR) {
     const bool goes_on = front::call_cut_short(mark);
     errno = EINTR;
     if (!goes_on) break;
@@ -81,6 +81,21 @@ template <class Call>
 auto whole(Call call) {
   return whole(call, call);
 }
+
+// Calls that wait for these.
+class Awaited {
+ public:
+  explicit Awaited(const sigset_t* set) : before_(set != nullptr ? front::waiting_begins(*set) : 0), begun_(set != nullptr) {}
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+  ~Awaited() {
+    if (begun_) front::waiting_ends(before_);
+  }
+
+ private:
+  const uint64_t before_;
+  const bool begun_;
+};
 
 // A call with a signal mask of its own (null: none).
 class MaskedWait {
@@ -298,6 +313,7 @@ WEFT_OMP_API int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec
 }
 
 WEFT_OMP_API int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
+  const Awaited awaited(set);
   const Until until(time);
   timespec left;
   return whole([&] { return next_sigtimedwait.get()(set, info, time); },
@@ -305,6 +321,7 @@ WEFT_OMP_API int sigtimedwait(const sigset_t* set, siginfo_t* info, const timesp
 }
 
 WEFT_OMP_API int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  const Awaited awaited(set);
   return whole([&] { return next_sigwaitinfo.get()(set, info); });
 }
 
