@@ -96,6 +96,11 @@ bool call_cut_short(CallMark& since) {
   return false;
 }
 
+void signals_catch_up() {
+  if (!klt_register_valid() || !program_may_handle()) return;
+  if (Identity* identity = identity_of_caller()) lender_catch_up(*identity);
+}
+
 bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
   Identity* identity = handler_runs() ? nullptr : identity_of_caller();
   if (identity == nullptr) return false;

@@ -289,6 +289,9 @@ WEFT_API HandlersMark part_mark();
 // It has done a part, and as far as can be told it was no signal that the program knows of that has cut it short: it is to go on with the rest.
 WEFT_API bool part_goes_on(const HandlersMark& since);
 
+// What the process has been sent by now, and the caller has open: if it is main its handlers have run when this returns; not in a handler.
+WEFT_API void signals_catch_up();
+
 // A call with a signal mask of its own. Of what that lets in exactly one is to end it, which comes in the call and at no other time: so ours
 // come in the call alone, too, and are known from it for sure.
 struct MaskedCall {
