@@ -219,14 +219,14 @@ void own_signals_choose(int tick) noexcept {
   returns.number.store(0, std::memory_order_relaxed);
   awaited = signal_mask_here();
   ticks.wished = tick != 0;
-  ticks.number.store(ticks.wished ? tick : find(OwnSignal::kTick), std::memory_order_relaxed);
+  // From the last time, or the parent's: its handler is there still, which makes it look taken.
+  const int kept = courier.load(std::memory_order_relaxed);
+  ticks.number.store(ticks.wished ? tick : kept != 0 ? kept : find(OwnSignal::kTick), std::memory_order_relaxed);
   returns.number.store(find(OwnSignal::kReturn), std::memory_order_relaxed);
 }
 
 void own_signals_leave_out(sigset_t& set) noexcept {
-  for (const Own& own : all) {
-    if (const int number = own.number.load(std::memory_order_relaxed); number != 0) sigdelset(&set, number);
-  }
+  for (uint64_t ours = own_signals_mask(); ours != 0; ours &= ours - 1) sigdelset(&set, __builtin_ctzll(ours) + 1);
 }
 
 uint64_t own_signals_mask() noexcept {
@@ -234,6 +234,7 @@ uint64_t own_signals_mask() noexcept {
   for (const Own& own : all) {
     if (const int number = own.number.load(std::memory_order_relaxed); number != 0) mask |= signal_bit(number);
   }
+  if (const int number = courier.load(std::memory_order_relaxed); number != 0) mask |= signal_bit(number);
   return mask;
 }
 
