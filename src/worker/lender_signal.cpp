@@ -172,8 +172,10 @@ WEFT_ON_LENDER Whereabouts find(const Identity& identity) noexcept {
 // Of each number one: more count as one, as in the kernel. Claimed by who has it, which it has taken from what is pending, until the lender takes
 // it. (Never before: who finds it claimed drops its own.)
 struct Passed {
-  // Not those that queue: one would overtake another; nor those that the kernel sends to whoever has used up the time.
-  static constexpr uint64_t kNumbers = 0x7fffffff & ~(signal_bit(SIGPROF) | signal_bit(SIGVTALRM));
+  // Not those that queue: one would overtake another; nor those that the kernel sends to whoever has used up the time; nor those of which one takes
+  // away the other, as long as the kernel has it.
+  static constexpr uint64_t kStops = signal_bit(SIGTSTP) | signal_bit(SIGTTIN) | signal_bit(SIGTTOU);
+  static constexpr uint64_t kNumbers = 0x7fffffff & ~(signal_bit(SIGPROF) | signal_bit(SIGVTALRM) | kStops | signal_bit(SIGCONT));
   std::atomic<Identity*> to{nullptr};               // the main thread's, from when its lender serves
   std::atomic<uint64_t> claimed{0}, there{0};
   std::atomic<uint32_t> begun{0}, ended{0};  // how often others have been about to take some, and had passed them on
@@ -334,8 +336,16 @@ WEFT_ON_LENDER uint64_t accepted(const Identity& identity) noexcept {
   return ((kProcessSignals | kFaultSignals) & (~blocked(identity) | waited_for(identity))) | own_signals_mask();
 }
 
+// Sending a signal that stops takes away one that continues, and the other way round: what is pending now has come after the one in hand.
+WEFT_ON_LENDER bool goes_on_already(int signal) noexcept {
+  uint64_t pending = 0;
+  if ((signal_bit(signal) & Passed::kStops) != 0) system_call(SYS_rt_sigpending, word(&pending), kMaskBytes, 0, 0);
+  return (pending & signal_bit(SIGCONT)) != 0;
+}
+
 // Here, and not where it was sent to: what it stops or ends is the process. One that is ignored, or that a debugger keeps, does nothing.
 WEFT_ON_LENDER void act_by_default(Identity& identity, int signal) noexcept {
+  if (goes_on_already(signal)) return;
   const uint64_t one = signal_bit(signal);
   make_pending(identity, signal);
   system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, word(&one), 0, kMaskBytes);
