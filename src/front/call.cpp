@@ -46,47 +46,43 @@ Identity* identity_of_caller() noexcept {
   return klt_register_valid() && !klt_is_inside_here() ? identity_of(pthread_self()) : nullptr;
 }
 
-// As far as can be told. Main may have been woken for what its lender has by now: its handler runs before we look. Without an identity nobody knows
-// of what has run on another KLT.
+// As far as can be told. Main may have been woken for what its lender has by now: its handler runs before we look.
 bool none_has_begun(const HandlersMark& since) {
   if (!program_handlers_are_counted()) return false;
   if (Identity* identity = identity_of_caller()) lender_catch_up(*identity);
-  const HandlersMark now = part_mark();
-  return now.identity == since.identity && now.begun == since.begun && (now.identity != nullptr || now.klt == since.klt);
+  const HandlersMark now = handlers_mark();
+  return now.counter == since.counter && now.begun == since.begun;
 }
 
 }  // namespace
 
 // Without the guard, which may take the caller to another KLT: who has come back from the kernel may have lost its worker there.
-HandlersMark part_mark() {
-  if (!klt_register_valid() || klt_is_inside_here()) return {};
-  const Klt* self = klt_self();
-  const Identity* identity = identity_of(pthread_self());
-  const std::atomic<uint32_t>& begun = identity != nullptr ? identity->handlers_begun : self->handlers_begun;
-  return {self, identity, begun.load(std::memory_order_relaxed)};
-}
-
-bool part_goes_on(const HandlersMark& since) { return since.klt != nullptr && (!program_may_handle() || none_has_begun(since)); }
-
 CallMark call_mark() {
+  if (!klt_register_valid()) return {};
+  if (klt_is_inside_here()) return {};
   CallMark mark;
-  mark.handlers = part_mark();
-  if (mark.handlers.klt == nullptr) return mark;
-  mark.thread = mark.handlers.klt->interruptions.load(std::memory_order_relaxed);
-  if (const Identity* identity = mark.handlers.identity) {
+  mark.klt = klt_self();
+  mark.handlers = handlers_mark();
+  mark.thread = mark.klt->interruptions.load(std::memory_order_relaxed);
+  if (const Identity* identity = identity_of(pthread_self())) {
     mark.ult = identity->interruptions.load(std::memory_order_relaxed);
     mark.brought = identity->brought.load(std::memory_order_relaxed);
   }
   return mark;
 }
 
+bool part_goes_on(const HandlersMark& since) {
+  if (!klt_register_valid() || klt_is_inside_here()) return false;
+  return !program_may_handle() || none_has_begun(since);
+}
+
 // On another KLT nobody knows where it was interrupted.
 bool call_cut_short(CallMark& since) {
   const CallMark before = since;
-  while (before.handlers.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
-  const bool on_thread = before.handlers.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
+  while (before.klt->timer_changes.load(std::memory_order_acquire) != 0) cpu_yield();
+  const bool on_thread = before.klt->interruptions.load(std::memory_order_relaxed) != before.thread;
   since = call_mark();
-  const bool brought = since.brought != before.brought, elsewhere = since.handlers.klt != before.handlers.klt;
+  const bool brought = since.brought != before.brought, elsewhere = since.klt != before.klt;
   if (!brought && (on_thread || elsewhere || since.ult != before.ult || !program_may_handle())) return true;
   if (none_has_begun(before.handlers)) return true;
   Identity* identity = identity_of(pthread_self());
@@ -109,7 +105,7 @@ bool masked_call_begins(MaskedCall& call, sigset_t& mask) {
   const uint64_t ours = own_signals_mask();
   call.closed = ours & ~change_mask_here(SIG_BLOCK, ours);
   call.cut_short = identity->interruptions.load(std::memory_order_relaxed);
-  call.handlers_begun = identity->handlers_begun.load(std::memory_order_relaxed);
+  call.handlers = handlers_mark();
   return true;
 }
 
@@ -118,7 +114,7 @@ bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask) {
   const uint32_t before = call.cut_short;
   call.cut_short = identity.interruptions.load(std::memory_order_relaxed);
   // Main may have been woken for what another thread has taken then, and passes on.
-  const bool none = call.handlers_begun == identity.handlers_begun.load(std::memory_order_relaxed) && program_handlers_are_counted();
+  const bool none = call.handlers.begun == handlers_mark().begun && program_handlers_are_counted();
   if (call.cut_short == before && !none) return false;
   // What it lets in is for the caller also between two of them, and for no other thread that would take it.
   if (!call.again) lender_wait_mask(identity, kernel_set(mask));

@@ -7,16 +7,17 @@
 #include <link.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "arch/klt_register.hpp"
+#include "klt/handlers_begun.hpp"
 #include "unit/front_part.hpp"
 #include "worker/unit_event.hpp"
 #include "weft/weft.h"
 
 namespace weft::rt {
-struct Identity;
 struct Topology;
 }
 
@@ -270,23 +271,25 @@ WEFT_API bool handler_runs();
 
 // How many handlers of the program's had begun in the caller.
 struct HandlersMark {
-  const rt::Klt* klt = nullptr;  // null: the caller is none of Weft's, or a section of its own
-  const rt::Identity* identity = nullptr;
-  uint32_t begun = 0;
+  const std::atomic<uint32_t>* counter;  // it has been another one's since, where the caller has no identity of its own
+  uint32_t begun;
 };
+[[gnu::always_inline]] inline HandlersMark handlers_mark() noexcept {
+  return {&weft_handlers_begun, weft_handlers_begun.load(std::memory_order_relaxed)};
+}
 
 // Taken before such a call.
 struct CallMark {
-  HandlersMark handlers;
+  const rt::Klt* klt = nullptr;  // null: the caller is none of Weft's, or a section of its own
+  HandlersMark handlers{};
   uint32_t thread = 0, ult = 0, brought = 0;
 };
 WEFT_API CallMark call_mark();
 // It has ended with EINTR, and as far as can be told for nothing of the program's since then, or since the last time: it is to be made again.
 WEFT_API bool call_cut_short(CallMark& since);
 
-// Taken before a call that returns what it has done so far where a signal comes.
-WEFT_API HandlersMark part_mark();
-// It has done a part, and as far as can be told it was no signal that the program knows of that has cut it short: it is to go on with the rest.
+// A call that returns what it has done so far where a signal comes has done a part; handlers_mark() from before it. As far as can be told it was no
+// signal that the program knows of that has cut it short: it is to go on with the rest.
 WEFT_API bool part_goes_on(const HandlersMark& since);
 
 // What the process has been sent by now, and the caller has open: if it is main its handlers have run when this returns; not in a handler.
@@ -297,7 +300,7 @@ WEFT_API void signals_catch_up();
 struct MaskedCall {
   uint64_t closed = 0;    // as the kernel has a set: those of ours
   uint32_t cut_short = 0;
-  uint32_t handlers_begun = 0;
+  HandlersMark handlers{};
   bool again = false;
 };
 // False: ours do not interrupt the caller. Else ours are left out of `mask`, which the calls are to be made with from here to the end.

@@ -59,7 +59,6 @@ struct Identity {
   std::atomic<uint32_t> caught_up{0};  // a lender of a thread of the program's: the calls that it has seen when it had nothing in hand
   std::atomic<uint32_t> brought{0};   // anybody: how often some have been brought to where its ULT is that it has open
   std::atomic<uint32_t> interruptions{0};  // its ULT: how often a signal of ours has cut a call of its short; see front/call.cpp
-  std::atomic<uint32_t> handlers_begun{0};  // its ULT: how many handlers of the program's have begun on it that tell (program_signals.hpp)
   // whoever owns it: the pool, or the unit
   Identity* next = nullptr;       // parked
   bool fresh = true;              // nothing has run on it yet

@@ -47,9 +47,8 @@ void end_call(int signal, ucontext_t& frame) noexcept {
 
 // `frame`: null: not known. (On its own: with an object on its stack relay() would leave a frame, where clang compiles it.)
 [[gnu::noinline]] void begin_handler(int signal, ucontext_t* frame) noexcept {
-  if (!klt_register_valid()) return;
   program_handler_begins();
-  if (frame != nullptr && (signal_bit(signal) & kFaultSignals) == 0) end_call(signal, *frame);
+  if (frame != nullptr && klt_register_valid() && (signal_bit(signal) & kFaultSignals) == 0) end_call(signal, *frame);
 }
 
 // Leaves no frame of its own to those who look at the stack, or throw. A handler that takes less may be given more: all of that is in registers.

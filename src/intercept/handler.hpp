@@ -6,8 +6,8 @@
 // is told one of ours, which passes on what is for the main thread (lender_takes()), and goes on to the program's by a jump otherwise.
 //
 // Each handler of the program's has one of ours to itself, for good, whatever signals it is for: ours stands for it, wherever somebody has read it
-// past us, puts it back, or calls it. There are some dozens; who sets more handlers than that has the others called by the kernel. On a thread of ours
-// each counts as it begins: who asks whether one has ended a call is told so (front/call.cpp).
+// past us, puts it back, or calls it. There are some dozens; who sets more handlers than that has the others called by the kernel. Each
+// counts as it begins: who asks whether one has ended a call is told so (front/call.cpp).
 //
 // Of the numbers that do not queue. Not SIGPROF and SIGVTALRM, which the kernel sends to whoever has used up the time; nor a handler that is to be
 // called once, which would be gone when the main thread is sent it.

@@ -165,7 +165,6 @@ struct Klt {
   KltStop stop;
   std::atomic<Worker*> heir_of{nullptr};  // a spare that is kept for this worker, and not in the list
   std::atomic<uint32_t> interruptions{0};  // any thread: how often a signal of ours has cut a call of its thread's short, with no identity known
-  std::atomic<uint32_t> handlers_begun{0};  // its thread: how many handlers of the program's have begun there, with no identity known
   std::atomic<uint32_t> timer_changes{0};  // any thread: how many are about to set that timer anew, which may count there
   std::atomic<uint64_t> tick_due{UINT64_MAX};  // whoever sets that timer: when it fires
   std::atomic<uint64_t> tick_set{UINT64_MAX};  // the same: for when it is set in the kernel; a tick that is not for what it carries now has no `tick_due`

@@ -4,9 +4,10 @@
 #include <sys/syscall.h>
 
 #include "arch/system_call.hpp"
-#include "identity/identity.hpp"
-#include "unit/unit.hpp"
+#include "klt/handlers_begun.hpp"
 #include "worker/lender_signal.hpp"
+
+constinit thread_local std::atomic<uint32_t> weft_handlers_begun{0};
 
 namespace weft::rt {
 namespace {
@@ -91,9 +92,7 @@ void program_handler_is_counted(int signal, bool is_counted) noexcept {
 }
 
 __attribute__((no_sanitize("thread", "address"))) void program_handler_begins() noexcept {
-  const Unit* unit = klt_current();
-  const bool known = unit != nullptr && unit_owns(unit->host, own::kIdentity);
-  (known ? unit->host->identity->handlers_begun : klt_self()->handlers_begun).fetch_add(1, std::memory_order_relaxed);
+  weft_handlers_begun.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool program_handlers_are_counted() noexcept {

@@ -45,9 +45,9 @@ bool program_has_handlers() noexcept;
 // Of the functions by which programs set them (intercept/): they are there; one has been set, maybe by a child that shares our memory.
 void program_handlers_are_noted() noexcept;
 void program_sets_handler(int signal) noexcept;
-// The same, as it is set: `counted`: on a thread of ours it begins with program_handler_begins().
+// The same, as it is set: `counted`: it begins with program_handler_begins().
 void program_handler_is_counted(int signal, bool counted) noexcept;
-void program_handler_begins() noexcept;  // there; async-signal-safe
+void program_handler_begins() noexcept;  // async-signal-safe
 // Nothing of the program's runs in the calling thread in a signal handler that is not counted, as far as can be told.
 bool program_handlers_are_counted() noexcept;
 

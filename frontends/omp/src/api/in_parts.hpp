@@ -19,7 +19,7 @@ class InParts {
 
   // After a call that has written `done` of `bytes`.
   bool go_on(ssize_t done, size_t bytes) const {
-    return __builtin_expect(done > 0 && static_cast<size_t>(done) < bytes, 0) && mark_.klt != nullptr && ended_by_none();
+    return __builtin_expect(done > 0 && static_cast<size_t>(done) < bytes, 0) && ended_by_none();
   }
   // Adds what `write` writes of these; false: not all. What has ended it otherwise the program's next call is told of.
   template <class Write>
@@ -47,7 +47,7 @@ class InParts {
   bool ended_by_none() const;
 
   const int fd_;
-  const front::HandlersMark mark_ = front::part_mark();
+  const front::HandlersMark mark_ = front::handlers_mark();
 };
 
 }  // namespace weft::omp

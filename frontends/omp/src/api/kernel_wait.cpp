@@ -68,7 +68,7 @@ template <class First, class Again>
 auto whole(First first, Again again) {
   front::CallMark mark = front::call_mark();
   auto result = first();
-  while (mark.handlers.klt != nullptr && result == -1 && errno == EINTR) {
+  while (mark.klt != nullptr && result == -1 && errno == EINTR) {
     const bool goes_on = front::call_cut_short(mark);
     errno = EINTR;
     if (!goes_on) break;

@@ -59,7 +59,7 @@ int sleep_on(clockid_t clock, int flags, const timespec* wish, timespec* rest) {
   const bool strange = wish == nullptr || wish->tv_nsec < 0 || wish->tv_nsec >= kSecond || wish->tv_sec < 0 ||
                        wish->tv_sec > INT64_MAX / 4;
   weft::front::CallMark mark = weft::front::call_mark();
-  if (strange || mark.handlers.klt == nullptr) return next_sleep.get()(clock, flags, wish, rest);
+  if (strange || mark.klt == nullptr) return next_sleep.get()(clock, flags, wish, rest);
   if (sleep_as_ult(clock, relative, *wish)) return 0;
   // A while is a while, even if somebody sets the clock meanwhile.
   if (relative && clock == CLOCK_REALTIME) clock = CLOCK_MONOTONIC;
