@@ -640,6 +640,8 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
       }
       identity.caught_up.store(calls, std::memory_order_release);
     }
+    // Who has called since may have ended a wait in deliver_sent(), which has taken that courier.
+    if (identity.calls.load(std::memory_order_acquire) != calls) continue;
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
     if (signal > 0) take_for_process(identity, static_cast<int>(signal), From::kKernel, false);
   }
