@@ -114,7 +114,7 @@ bool masked_call_cut_short(MaskedCall& call, const sigset_t& mask) {
   const uint32_t before = call.cut_short;
   call.cut_short = identity.interruptions.load(std::memory_order_relaxed);
   // Main may have been woken for what another thread has taken then, and passes on.
-  const bool none = call.handlers.begun == handlers_mark().begun && program_handlers_are_counted();
+  const bool none = call.handlers.begun == handlers_mark().begun && program_handlers_are_counted(~kernel_set(mask));
   if (call.cut_short == before && !none) return false;
   // What it lets in is for the caller also between two of them, and for no other thread that would take it.
   if (!call.again) lender_wait_mask(identity, kernel_set(mask));

@@ -65,8 +65,10 @@ void program_sets_handler(int signal) noexcept {
 
 bool program_has_handlers() noexcept { return handlers.load(std::memory_order_relaxed) != Handlers::kNone; }
 
-bool program_handles_here(uint64_t set) noexcept {
-  for (uint64_t open = set & kProcessSignals & ~own_signals_mask() & ~signal_mask_here(); open != 0; open &= open - 1) {
+namespace {
+
+bool handles_one_of(uint64_t set) noexcept {
+  for (uint64_t open = set & kProcessSignals & ~own_signals_mask(); open != 0; open &= open - 1) {
     Action now{};
     system_call(SYS_rt_sigaction, __builtin_ctzll(open) + 1, 0, reinterpret_cast<long>(&now), sizeof now.mask);
     const bool handled = now.handler != SIG_DFL && now.handler != SIG_IGN;
@@ -74,6 +76,10 @@ bool program_handles_here(uint64_t set) noexcept {
   }
   return false;
 }
+
+}  // namespace
+
+bool program_handles_here(uint64_t set) noexcept { return handles_one_of(set & ~signal_mask_here()); }
 
 // The kernel is asked, too: handlers may be set past the C library.
 bool program_may_handle() noexcept {
@@ -95,8 +101,9 @@ __attribute__((no_sanitize("thread", "address"))) void program_handler_begins() 
   weft_handlers_begun.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool program_handlers_are_counted() noexcept {
-  return !one_is_not_counted.load(std::memory_order_relaxed) && !program_handles_here(~counted.load(std::memory_order_relaxed));
+bool program_handlers_are_counted(uint64_t let_in) noexcept {
+  const uint64_t open = ~signal_mask_here() | let_in;
+  return !one_is_not_counted.load(std::memory_order_relaxed) && !handles_one_of(open & ~counted.load(std::memory_order_relaxed));
 }
 
 uint64_t signals_of_others() noexcept {

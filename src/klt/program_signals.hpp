@@ -48,8 +48,9 @@ void program_sets_handler(int signal) noexcept;
 // The same, as it is set: `counted`: it begins with program_handler_begins().
 void program_handler_is_counted(int signal, bool counted) noexcept;
 void program_handler_begins() noexcept;  // async-signal-safe
-// Nothing of the program's runs in the calling thread in a signal handler that is not counted, as far as can be told.
-bool program_handlers_are_counted() noexcept;
+// Nothing of the program's runs in the calling thread in a signal handler that is not counted, as far as can be told; nor in a call there that lets
+// these in besides, as the kernel has a set.
+bool program_handlers_are_counted(uint64_t let_in = 0) noexcept;
 
 // With no identity on it, as long as it runs something.
 [[gnu::always_inline]] inline uint64_t mask_between(const Klt* self) noexcept {

@@ -34,7 +34,11 @@
 // The kernel asks the main thread first, but while its lender is on its way to a CPU any other thread takes the signal that opens it, or comes back
 // from a handler of ours, as after each tick. So a KLT looks before it does, and passes on what is for the main thread (lender_pass_on()). A lender
 // that waits until its ULT has taken one goes on accepting others (Passed). What comes to another thread nevertheless its handler passes on, which is
-// ours where the program has set one by the C library (intercept/handler.hpp).
+// ours where the program has set one by the C library (intercept/handler.hpp). What the main thread has blocked and waits for counts as open there; if it
+// has left the call when its lender gets to that, the process is sent it once more. The kernel may have woken it, for one that another thread was given
+// then: the call is made again where no handler has begun in it (front/call.cpp).
+// Left to the kernel are the numbers that stop and continue, of which sending one takes away the other: no other thread passes them on by itself, and the
+// lender drops one that stops, in hand, when one that continues is pending, which has come later.
 // Rejected: to block there what the main thread has open. What such a thread sends itself by its kernel's number would stay pending.
 //
 // tests/model/lender_signal.pml is this, and passed_signal.pml what is passed on.
