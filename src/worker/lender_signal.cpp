@@ -362,14 +362,13 @@ WEFT_ON_LENDER void put_back(Identity& identity, int signal, bool ults) noexcept
   }
 }
 
-enum class From { kKernel, kOthers };
 // One that has been taken from what is pending here, or by others. What the program does with it is asked only now. `ults`: it is known to be the ULT's.
-WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, From from, bool ults) noexcept {
+WEFT_ON_LENDER void take_for_process(Identity& identity, int signal, bool ults) noexcept {
   const uint64_t one = signal_bit(signal);
   if ((one & own_signals_mask()) != 0) return;
   if ((one & blocked(identity)) != 0) {
-    const uint64_t waits_for = from == From::kOthers ? identity.wanted.load(std::memory_order_acquire) : waited_for(identity);
-    return (one & waits_for) != 0 ? deliver(identity, signal) : put_back(identity, signal, ults);
+    const bool waits_for_it = (one & identity.wanted.load(std::memory_order_acquire)) != 0;
+    return waits_for_it ? deliver(identity, signal) : put_back(identity, signal, ults);
   }
   Action now{};
   system_call(SYS_rt_sigaction, signal, 0, word(&now), kMaskBytes);
@@ -394,7 +393,7 @@ WEFT_ON_LENDER bool take_passed(Identity& identity) noexcept {
     const bool ults = (passed.ults & signal_bit(signal)) != 0;
     passed.ults &= ~signal_bit(signal);
     passed.claimed.fetch_and(~signal_bit(signal), std::memory_order_release);
-    take_for_process(identity, signal, From::kOthers, ults);
+    take_for_process(identity, signal, ults);
   }
   return all != 0;
 }
@@ -635,7 +634,7 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
       const timespec no_time{};
       const long earlier = system_call(SYS_rt_sigtimedwait, word(&others), word(&identity.info), word(&no_time), kMaskBytes);
       if (earlier > 0) {
-        take_for_process(identity, static_cast<int>(earlier), From::kKernel, false);
+        take_for_process(identity, static_cast<int>(earlier), false);
         continue;
       }
       identity.caught_up.store(calls, std::memory_order_release);
@@ -643,7 +642,7 @@ WEFT_ON_LENDER void lender_serve_adopted(Identity& identity) noexcept {
     // Who has called since may have ended a wait in deliver_sent(), which has taken that courier.
     if (identity.calls.load(std::memory_order_acquire) != calls) continue;
     const long signal = system_call(SYS_rt_sigtimedwait, word(&set), word(&identity.info), 0, kMaskBytes);
-    if (signal > 0) take_for_process(identity, static_cast<int>(signal), From::kKernel, false);
+    if (signal > 0) take_for_process(identity, static_cast<int>(signal), false);
   }
 }
 
