@@ -75,8 +75,8 @@ static pid_t sender(void) {
   char byte;
   close(asked[1]);
   while (read(asked[0], &byte, 1) == 1) {
-    while (!waits(parent)) usleep(200);
-    kill(parent, SIGUSR1);
+    while (!waits(parent) && getppid() == parent) usleep(200);
+    if (getppid() == parent) kill(parent, SIGUSR1);
   }
   _exit(0);
 }
