@@ -256,12 +256,12 @@ bool start() {
   has_lock = !weft_initialized();  // a ULT could leave its thread
   stats_start();
   const bool on_main = rt::kernel_tid() == getpid();
-  if (weft_initialized() || (on_main && !front::may_adopt())) {
+  stands_in_for_main = !weft_initialized() && (!on_main || front::may_adopt());
+  if (!stands_in_for_main) {
     initialize_here(rt::cpu_now());
   } else {
     front::will_adopt();
     initialize_by_keeper();
-    stands_in_for_main = true;
     if (on_main) adopt_main();
   }
   finish_apart();  // only now: it has the lock for which adopt_caller() would wait
